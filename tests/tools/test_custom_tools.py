@@ -37,7 +37,7 @@ def count_words(params: CountWords, *, context: ToolContext) -> ToolResult[int]:
 COUNT_WORDS = Tool("count_words", "Count the words of a file.", CountWords, count_words, read_only=True)
 
 
-def test_a_tool_of_ones_own_is_called_like_the_others() -> None:
+def test_a_custom_tool_is_called_like_the_others() -> None:
     toolset = Toolset(Session(session_id="s"), tools=(*DEFAULT_TOOLS, COUNT_WORDS))
     toolset.call("write_file", {"path": "/a", "content": "to be or not"})
 
@@ -58,7 +58,7 @@ class WordReceipt(Receipt):
     words: int | None = None
 
 
-def test_a_tool_may_have_a_receipt_of_its_own_for_failures_too() -> None:
+def test_a_tool_may_have_its_own_receipt_for_failures_too() -> None:
     tool = Tool("words", "Count.", CountWords, count_words, receipt=WordReceipt)
 
     result = Toolset(Session(), tools=[tool]).call("words", {"path": "/none"})
@@ -67,7 +67,7 @@ def test_a_tool_may_have_a_receipt_of_its_own_for_failures_too() -> None:
     assert result.value.error_code == "not_found"
 
 
-def test_a_handler_is_tested_with_a_stub() -> None:
+def test_a_handler_can_be_tested_with_a_stub_context() -> None:
     fs = InMemoryFilesystem()
     fs.write("/a", "one two")
 
@@ -76,7 +76,7 @@ def test_a_handler_is_tested_with_a_stub() -> None:
         count_words(CountWords("/a"), context=make_stub_context())
 
 
-def test_a_context_hands_through_what_the_runtime_gives() -> None:
+def test_a_context_passes_on_values_of_the_runtime() -> None:
     session, prompt, rendered, adapter, tracker = Session(), object(), object(), object(), object()
 
     context = build_tool_context(
@@ -90,7 +90,7 @@ def test_a_context_hands_through_what_the_runtime_gives() -> None:
     assert context.limits == Limits.tools()
 
 
-def test_a_context_knows_when_its_time_is_over() -> None:
+def test_a_context_knows_when_its_deadline_has_passed() -> None:
     session = Session(clock=lambda: 5_000_000_000)
 
     build_tool_context(session=session).check_deadline()
@@ -99,7 +99,7 @@ def test_a_context_knows_when_its_time_is_over() -> None:
         build_tool_context(session=session, deadline=3_500_000_000).check_deadline()
 
 
-def test_a_stub_counts_time_and_takes_a_session_and_a_filesystem() -> None:
+def test_a_stub_context_has_a_clock_and_accepts_a_session_and_a_filesystem() -> None:
     session, fs = Session(), InMemoryFilesystem()
 
     stub = make_stub_context()
@@ -110,7 +110,7 @@ def test_a_stub_counts_time_and_takes_a_session_and_a_filesystem() -> None:
     assert (context.session, context.filesystem, context.deadline, context.limits) == (session, fs, 7, Limits())
 
 
-def test_a_context_is_made_in_one_place_only() -> None:
+def test_a_context_is_created_in_one_place_only() -> None:
     package = Path(weakfs.__file__).parent
     makers = [path.name for path in package.rglob("*.py") if "ToolContext(" in path.read_text("utf-8")]
 
@@ -130,7 +130,7 @@ def test_a_filesystem_of_another_session_is_refused() -> None:
     assert Toolset(owner, Owned(owner)).call("ls", {}).success
 
 
-def test_every_public_name_is_there_and_nothing_else_is_found() -> None:
+def test_every_public_name_exists_and_no_other_is_found() -> None:
     for name in weakfs.tools.__all__:
         assert getattr(weakfs.tools, name) is not None
     assert dir(weakfs.tools) == sorted(weakfs.tools.__all__)
@@ -138,7 +138,7 @@ def test_every_public_name_is_there_and_nothing_else_is_found() -> None:
         _ = weakfs.tools.nothing  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_a_tool_keeps_its_aliases_whatever_becomes_of_the_mapping_that_was_given() -> None:
+def test_changing_the_mapping_of_aliases_does_not_change_the_tool() -> None:
     given = {"file_path": "path"}
     tool = Tool("probe", "For tests.", CountWords, count_words, aliases=given)
     given.clear()

@@ -55,7 +55,7 @@ def test_a_model_undoes_and_redoes_its_last_call(tools: Toolset) -> None:
     assert text(tools, "/a") is None
 
 
-def test_one_call_is_reverted_and_an_unknown_one_names_those_there_are(tools: Toolset) -> None:
+def test_a_call_is_reverted_and_the_error_for_an_unknown_one_lists_the_calls(tools: Toolset) -> None:
     write(tools, "/a", TEXT, "c1")
     write(tools, "/a", TEXT.replace("one", "1"), "c2")
     write(tools, "/a", TEXT.replace("one", "1").replace("three", "3"), "c3")
@@ -76,7 +76,7 @@ def test_a_conflict_is_an_answer_and_changes_nothing(tools: Toolset) -> None:
     assert text(tools, "/a") == TEXT
 
 
-def test_the_files_of_a_snapshot_come_back(tools: Toolset) -> None:
+def test_the_files_of_a_snapshot_are_restored(tools: Toolset) -> None:
     write(tools, "/a", TEXT, "c1")
     tools.session.snapshot("early")
     write(tools, "/a", "x\n", "c2")
@@ -88,7 +88,7 @@ def test_the_files_of_a_snapshot_come_back(tools: Toolset) -> None:
     assert tools.call("restore", {"moment": "late"}).error_code == "invalid_arguments"
 
 
-def test_what_is_taken_back_is_stale_even_for_the_caller_of_undo(tools: Toolset) -> None:
+def test_undone_files_are_stale_even_for_the_caller_of_undo(tools: Toolset) -> None:
     write(tools, "/a", TEXT, "c1")
     write(tools, "/a", "x\n", "c2")
     tools.call("undo", {}, caller="ann")
@@ -98,7 +98,7 @@ def test_what_is_taken_back_is_stale_even_for_the_caller_of_undo(tools: Toolset)
     assert tools.call("write_file", {"path": "/a", "content": "y\n"}, caller="ann").success
 
 
-def test_nothing_to_undo_is_an_answer(tools: Toolset) -> None:
+def test_having_nothing_to_undo_is_an_answer(tools: Toolset) -> None:
     before = tools.session.seq
     failed = tools.call("undo", {})
     assert (failed.error_code, "nothing to undo" in failed.message) == ("invalid_arguments", True)
@@ -116,7 +116,7 @@ def test_nothing_to_undo_is_an_answer(tools: Toolset) -> None:
         (None, Policy(rules=(PolicyRule(effect="deny", operations=("write",), paths="/private", reason="not yours"),))),
     ],
 )
-def test_a_model_takes_nothing_back_that_it_may_not_write(
+def test_a_model_cannot_undo_changes_to_files_that_it_may_not_write(
     capability: Capability | None, policy: Policy | None, on_host: bool, tmp_path: Path
 ) -> None:
     free = desk(tmp_path if on_host else None)
@@ -160,7 +160,7 @@ def test_a_conflict_in_forbidden_files_names_none_of_them() -> None:
     assert "one" not in result.message
 
 
-def test_an_unknown_call_names_no_calls_of_others_where_files_are_hidden() -> None:
+def test_the_error_for_an_unknown_call_lists_no_calls_if_files_are_hidden() -> None:
     free = desk()
     free.call("write_file", {"path": "/private/a", "content": "x"}, call_id="hidden", caller="ann")
     free.call("write_file", {"path": "/src/b", "content": "x"}, call_id="own", caller="bob")
@@ -177,7 +177,7 @@ def test_an_id_with_control_characters_is_found_as_it_was_given() -> None:
     assert tools.call("revert", {"call_id": "odd\nid"}).success
 
 
-def test_a_moment_that_is_no_number_of_a_record_is_refused() -> None:
+def test_a_moment_that_is_not_a_record_number_is_refused() -> None:
     tools = desk()
     failed = tools.call("restore", {"moment": "9" * 5000})
     assert failed.error_code == "invalid_arguments"

@@ -228,7 +228,7 @@ def test_the_error_says_what_to_do(case: str) -> None:
     assert says in str(raised.value)
 
 
-def test_one_rule_is_a_policy_of_one_rule() -> None:
+def test_a_single_rule_is_accepted_as_a_policy() -> None:
     assert Policy(RULE).rules == (RULE,)
 
 
@@ -237,12 +237,12 @@ def test_a_missing_host_directory_is_named(tmp_path: Path) -> None:
         HostFilesystem(tmp_path / "none")
 
 
-def test_a_handler_may_take_the_context_by_position_or_among_any_names() -> None:
+def test_a_handler_may_accept_the_context_by_position_or_as_a_keyword() -> None:
     Tool("probe", "", Nothing, with_positional_context)
     Tool("probe", "", Nothing, lambda params, **more: ToolResult("", None))
 
 
-def test_a_tag_that_was_given_twice_stands_for_the_newer_snapshot() -> None:
+def test_a_tag_used_twice_refers_to_the_newer_snapshot() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     session.snapshot("here")

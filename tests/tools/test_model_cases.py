@@ -53,5 +53,5 @@ def test_a_call_is_applied_as_it_was_meant_or_refused_with_a_hint(case: dict[str
     assert len(result.message) <= LONGEST
 
 
-def test_no_case_is_there_twice() -> None:
+def test_no_case_occurs_twice() -> None:
     assert len({case["id"] for case in CASES}) == len(CASES) > 130

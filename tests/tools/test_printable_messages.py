@@ -25,7 +25,7 @@ def tools() -> Toolset:
     return Toolset(session, files)
 
 
-def test_control_characters_are_escaped_and_text_stays() -> None:
+def test_control_characters_are_escaped_and_other_text_is_kept() -> None:
     text = "tab\t line\n\u3000日本語 👩‍💻 \x1b[31m\x00\r\x85\u202e\u2069\u2028"
     assert printable(text) == "tab\t line\n\u3000日本語 👩‍💻 \\x1b[31m\\x00\\r\\x85\\u202e\\u2069\u2028"
     assert printable(text, is_line=True) == (
@@ -35,7 +35,7 @@ def test_control_characters_are_escaped_and_text_stays() -> None:
 
 
 @pytest.mark.parametrize("character", [chr(code) for code in range(0xA0)] + list("\u202a\u202e\u2066\u2069\u061c"))
-def test_every_control_character_is_escaped_but_tabs_and_line_breaks(character: str) -> None:
+def test_every_control_character_except_tabs_and_line_breaks_is_escaped(character: str) -> None:
     is_kept = not CONTROLS.match(character)
     assert (printable(f"a{character}b") == f"a{character}b") is is_kept
     assert one_line(f"a{character}b").isprintable()

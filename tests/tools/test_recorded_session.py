@@ -74,7 +74,7 @@ def test_the_files_are_those_of_the_recording(session: Session) -> None:
     assert sorted(executable) == EXPECTED["executables"]
 
 
-def test_the_answers_hold_what_the_recorded_ones_hold(session: Session) -> None:
+def test_the_answers_contain_the_texts_of_the_recorded_ones(session: Session) -> None:
     """The recorded tools are others than ours; what is a file's text in their answers is the same in ours."""
     recorded = {c.call_id: c for c in read_transcript(FIXTURES / "transcripts" / "shop.anthropic.jsonl").calls}
     calls = {call.call_id: call for call in session[ToolCalls].all()}

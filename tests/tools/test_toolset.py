@@ -18,7 +18,7 @@ from weakfs.tools.handlers import LsParams, ls_handler
 # Answers
 
 
-def test_without_a_filesystem_the_files_of_the_session_are_used_under_the_limits_of_files() -> None:
+def test_without_a_filesystem_the_files_of_the_session_are_used_with_file_limits() -> None:
     session = Session()
     InMemoryFilesystem(session).write("/a", "x")
 
@@ -51,7 +51,7 @@ def test_answers_are_bounded_by_the_limits_of_the_toolset() -> None:
     assert toolset.call("grep", {"pattern": "line"}).summary_text == "3 matches found, and there are more"
 
 
-def test_an_unknown_tool_is_an_answer_with_the_nearest_name() -> None:
+def test_the_answer_for_an_unknown_tool_has_the_nearest_name() -> None:
     toolset = toolset_with()
 
     result = toolset.call("read_fil", {})
@@ -61,7 +61,7 @@ def test_an_unknown_tool_is_an_answer_with_the_nearest_name() -> None:
     assert only_call(toolset.session).tool == "read_fil"
 
 
-def test_wrong_arguments_are_an_answer_that_names_the_tool() -> None:
+def test_the_answer_for_wrong_arguments_names_the_tool() -> None:
     toolset = toolset_with()
 
     result = toolset.call("rm", {"path": 5})
@@ -89,7 +89,7 @@ def test_a_name_of_any_shape_is_answered_and_recorded() -> None:
     assert len(toolset.session[ToolCalls].all()) == 5
 
 
-def test_a_message_about_a_failure_stays_short_whatever_the_model_sent() -> None:
+def test_the_message_of_a_failure_stays_short_whatever_the_model_sent() -> None:
     result = toolset_with().call("read_file", {"path": "/" + "x" * 1_000_000})
 
     assert not result.success
@@ -97,7 +97,7 @@ def test_a_message_about_a_failure_stays_short_whatever_the_model_sent() -> None
     assert len(result.summary_text) <= 300
 
 
-def test_a_tool_that_is_not_given_cannot_be_called() -> None:
+def test_a_tool_outside_the_toolset_cannot_be_called() -> None:
     toolset = Toolset(Session(), tools=[Tool("list", "", LsParams, ls_handler, read_only=True)])
 
     assert toolset.call("list", {}).success
@@ -105,7 +105,7 @@ def test_a_tool_that_is_not_given_cannot_be_called() -> None:
     assert [tool.name for tool in toolset.tools] == ["list"]
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
+def test_two_tools_with_the_same_name_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot use two tools named 'ls'"):
         toolset_with(DEFAULT_TOOLS[0])
 
@@ -122,7 +122,7 @@ def test_a_handler_without_a_filesystem_says_so() -> None:
 # What is written down
 
 
-def test_a_call_is_written_down_with_what_it_changed() -> None:
+def test_a_call_is_recorded_with_its_changes() -> None:
     toolset = toolset_with()
     session = toolset.session
 
@@ -141,7 +141,7 @@ def test_a_call_is_written_down_with_what_it_changed() -> None:
     assert session.records[1].event == call
 
 
-def test_a_call_that_changes_nothing_made_no_records() -> None:
+def test_a_call_that_changes_nothing_has_no_records() -> None:
     toolset = toolset_with()
 
     toolset.call("ls", {})
@@ -164,7 +164,7 @@ def test_long_arguments_and_receipts_are_kept_as_bytes() -> None:
     assert wrote.read_arguments() == {"path": "a", "content": "é" * 1000}
 
 
-def test_calls_without_an_id_are_counted_under_the_id_of_the_session() -> None:
+def test_calls_without_an_id_get_numbered_ids_below_that_of_the_session() -> None:
     toolset = toolset_with()
 
     toolset.call("ls", {})
@@ -180,7 +180,7 @@ def _after_another_toolset(session: AnySession) -> tuple[ToolCall, ...]:
     return session[ToolCalls].all()
 
 
-def test_a_rollback_of_the_session_keeps_what_was_called() -> None:
+def test_a_rollback_of_the_session_keeps_the_calls() -> None:
     toolset = toolset_with()
     snapshot = toolset.session.snapshot()
     toolset.call("write_file", {"path": "a", "content": "x"})
@@ -191,7 +191,7 @@ def test_a_rollback_of_the_session_keeps_what_was_called() -> None:
     assert len(toolset.session[ToolCalls].all()) == 1
 
 
-def test_a_session_with_a_registry_of_its_own_gains_the_slice() -> None:
+def test_a_toolset_installs_its_slice_in_a_session_with_a_custom_registry() -> None:
     session = Session(registry=Registry.standard())
 
     Toolset(session).call("ls", {})
@@ -203,7 +203,7 @@ def test_a_session_with_a_registry_of_its_own_gains_the_slice() -> None:
 # Results and receipts
 
 
-def test_a_result_needs_no_more_than_a_message_and_a_value() -> None:
+def test_a_result_needs_only_a_message_and_a_value() -> None:
     ok = ToolResult("two\nlines", 2)
     no = ToolResult("no", None, success=False)
 
@@ -211,13 +211,13 @@ def test_a_result_needs_no_more_than_a_message_and_a_value() -> None:
     assert (no.status, no.summary_text) == ("error", "no")
 
 
-def test_every_receipt_can_tell_of_a_failure_alone() -> None:
+def test_every_receipt_can_describe_a_failure_with_common_fields_alone() -> None:
     for tool in DEFAULT_TOOLS:
         assert issubclass(tool.receipt, Receipt)
         tool.receipt(status="error", error_code="x", summary_text="y")
 
 
-def test_every_read_only_tool_is_marked_as_one() -> None:
+def test_every_read_only_tool_is_marked_as_such() -> None:
     reading = {"ls", "read_file", "glob", "grep", "stat", "exists"}
 
     assert {tool.name for tool in DEFAULT_TOOLS if tool.read_only} == reading

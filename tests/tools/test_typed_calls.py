@@ -60,7 +60,7 @@ def test_an_awaited_call_has_its_receipt(toolset: Toolset) -> None:
     assert asyncio.run(main()).value.count == 3
 
 
-def test_by_its_name_or_without_a_receipt_the_value_of_a_call_may_be_anything(toolset: Toolset) -> None:
+def test_the_value_of_a_call_by_name_or_without_a_receipt_is_untyped(toolset: Toolset) -> None:
     assert_type(toolset.call("count", {}), ToolResult[object])
     plain = assert_type(toolset.call(PLAIN, {}), ToolResult[object])
     assert plain.value == 3
@@ -74,7 +74,7 @@ def test_every_built_in_tool_is_one_of_the_default_tools() -> None:
 
 
 @pytest.mark.parametrize("tool", DEFAULT_TOOLS, ids=lambda tool: tool.name)
-def test_every_built_in_tool_is_typed_as_what_it_returns(tool: Tool) -> None:
+def test_every_built_in_tool_has_the_type_of_its_receipt(tool: Tool) -> None:
     from weakfs.tools import defaults
 
     declared = defaults.__annotations__[tool.name.upper()]
@@ -82,7 +82,7 @@ def test_every_built_in_tool_is_typed_as_what_it_returns(tool: Tool) -> None:
     assert getattr(handlers, tool.receipt.__name__) is tool.receipt
 
 
-def test_a_tool_that_the_toolset_does_not_hold_is_refused_and_recorded(toolset: Toolset) -> None:
+def test_a_tool_object_outside_the_toolset_is_refused_and_recorded(toolset: Toolset) -> None:
     other = Tool("counts", "Count.", Nothing, count, receipt=CountReceipt)
     refused = toolset.call(other, {})
     assert (refused.success, refused.error_code, type(refused.value)) == (False, "unknown_tool", CountReceipt)
@@ -97,7 +97,7 @@ def test_another_tool_of_the_same_name_is_refused(toolset: Toolset, other: Tool)
     assert refused.error_code == "unknown_tool"
 
 
-def test_a_handler_that_returns_another_value_than_its_receipt_changes_nothing() -> None:
+def test_a_handler_that_returns_something_other_than_its_receipt_changes_nothing() -> None:
     def write(params: Nothing, *, context: ToolContext) -> ToolResult[int]:
         assert context.filesystem is not None
         context.filesystem.write("/a", "text")
@@ -110,6 +110,6 @@ def test_a_handler_that_returns_another_value_than_its_receipt_changes_nothing()
     assert [call.status for call in toolset.session[ToolCalls].all()] == ["error"]
 
 
-def test_a_receipt_that_is_no_receipt_is_refused() -> None:
+def test_a_receipt_class_must_be_a_subclass_of_receipt() -> None:
     with pytest.raises(TypeError, match="its receipt is <class 'int'>; give a subclass of Receipt"):
         Tool("count", "Count.", Nothing, count, receipt=int)

@@ -185,7 +185,7 @@ def test_arguments_that_cannot_be_read_are_a_problem_of_the_call() -> None:
     assert "missing" in unreadable["c6"]
 
 
-def test_empty_text_stands_for_no_arguments() -> None:
+def test_empty_text_means_no_arguments() -> None:
     call = next(call for call in damaged("bad-arguments").calls if call.call_id == "c4")
 
     assert (call.arguments, call.problem) == ({}, None)

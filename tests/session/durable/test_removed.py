@@ -78,7 +78,7 @@ def test_flushing_and_closing_report_that_stored_changes_are_gone(tmp_path: Path
     asyncio.run(main())
 
 
-def test_closing_a_session_that_stored_nothing_does_not_check_the_stream(tmp_path: Path) -> None:
+def test_closing_a_flushed_session_does_not_check_the_stream(tmp_path: Path) -> None:
     with Session.open(tmp_path / "store", "s") as session:
         InMemoryFilesystem(session).write("/a", "a")
         session.flush()

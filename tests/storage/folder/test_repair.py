@@ -71,7 +71,7 @@ def test_a_damaged_checkpoint_is_set_aside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [0, -1], ids=["a sealed segment", "the active segment"])
-def test_nobody_appends_to_a_file_that_was_abandoned(tmp_path: Path, place: int) -> None:
+def test_nobody_appends_to_a_file_that_was_given_up(tmp_path: Path, place: int) -> None:
     store = FolderEventStore(tmp_path, segment_size=SEGMENT)
     for number in range(12):
         store.append(STREAM, number, [b"frame" * 60])

@@ -93,7 +93,7 @@ def test_a_call_can_be_awaited(files: Filesystem) -> None:
     assert files.read("/a").content == "1\n"
 
 
-def test_a_cancelled_call_is_undone_though_its_handler_hangs(files: Filesystem) -> None:
+def test_a_cancelled_call_is_undone_even_if_its_handler_hangs(files: Filesystem) -> None:
     session, gate = session_of(files), GuardedPrimitives()
     tools = Toolset(session, files, tools=(*DEFAULT_TOOLS, gate.tool))
     files.write("/kept", "1\n")
@@ -142,7 +142,7 @@ def test_a_cancelled_shell_command_is_ended_and_undone(tmp_path: Path) -> None:
     assert session[ToolCalls].all()[-1].error_code == "cancelled"
 
 
-def test_calls_beside_a_cancelled_one_are_not_touched(files: Filesystem) -> None:
+def test_calls_concurrent_with_a_cancelled_one_are_not_affected(files: Filesystem) -> None:
     session, gate = session_of(files), GuardedPrimitives()
     tools = Toolset(session, files, tools=(*DEFAULT_TOOLS, gate.tool))
 
@@ -162,7 +162,7 @@ def test_calls_beside_a_cancelled_one_are_not_touched(files: Filesystem) -> None
     assert [entry.name for entry in files.list("/")] == [str(n) for n in range(10)]
 
 
-def test_a_call_that_waits_for_a_thread_can_be_cancelled_before_it_begins() -> None:
+def test_a_call_waiting_for_a_thread_can_be_cancelled_before_it_starts() -> None:
     session, gate = Session(), GuardedPrimitives()
     tools = Toolset(session, tools=(*DEFAULT_TOOLS, gate.tool))
 
@@ -198,7 +198,7 @@ async def write_twice(params: Slow, *, context: ToolContext) -> ToolResult[None]
 ASYNC = Tool("write_twice", "Write in two steps.", Slow, write_twice)
 
 
-def test_a_coroutine_function_is_a_handler(files: Filesystem) -> None:
+def test_a_coroutine_function_can_be_a_handler(files: Filesystem) -> None:
     tools = Toolset(session_of(files), files, tools=[ASYNC])
 
     async def main() -> None:
@@ -212,7 +212,7 @@ def test_a_coroutine_function_is_a_handler(files: Filesystem) -> None:
     assert all(files.read(entry.path).content == "whole" for entry in files.list("/"))
 
 
-def test_a_cancelled_coroutine_handler_is_undone_and_written_down() -> None:
+def test_a_cancelled_coroutine_handler_is_undone_and_recorded() -> None:
     session = Session()
     tools = Toolset(session, tools=[ASYNC])
 
@@ -236,7 +236,7 @@ def test_a_coroutine_function_cannot_be_called_without_awaiting() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_fifty_tasks_of_which_a_third_fails_leave_exactly_the_successes(files: Filesystem, fails: bool) -> None:
+def test_fifty_tasks_with_some_failures_leave_exactly_the_successful_changes(files: Filesystem, fails: bool) -> None:
     session = session_of(files)
 
     def handle(params: Slow, *, context: ToolContext) -> ToolResult[None]:
@@ -284,7 +284,7 @@ WAYS = [write_in_a_thread, write_in_tasks, write_in_time]
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("fails", [True, False])
-def test_what_a_handler_does_in_tasks_and_threads_of_its_own_belongs_to_its_call(
+def test_changes_in_tasks_and_threads_of_a_handler_belong_to_its_call(
     files: Filesystem, way: Callable[[Filesystem, str], Awaitable[None]], fails: bool
 ) -> None:
     async def handle(params: Slow, *, context: ToolContext) -> ToolResult[None]:
@@ -305,7 +305,7 @@ def test_what_a_handler_does_in_tasks_and_threads_of_its_own_belongs_to_its_call
     assert files.exists("/x") is not fails
 
 
-def test_what_a_cancelled_call_started_is_refused(files: Filesystem) -> None:
+def test_tasks_and_threads_of_a_cancelled_call_are_refused(files: Filesystem) -> None:
     begun, may_go, refused = asyncio.Event(), threading.Event(), list[BaseException]()
 
     async def handle(params: Slow, *, context: ToolContext) -> ToolResult[None]:
@@ -339,7 +339,7 @@ def test_what_a_cancelled_call_started_is_refused(files: Filesystem) -> None:
     assert files.list("/") == ()
 
 
-def test_a_cancelled_call_leaves_nothing_in_the_log_of_asyncio(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cancelled_call_logs_nothing_to_asyncio(caplog: pytest.LogCaptureFixture) -> None:
     gate = GuardedPrimitives()
     tools = Toolset(Session(), tools=[gate.tool])
 
@@ -375,26 +375,26 @@ def where(params: Nothing, *, context: ToolContext) -> ToolResult[int]:
     return ToolResult("here", threading.get_ident())
 
 
-def test_a_quick_tool_on_files_in_memory_runs_in_the_thread_of_the_loop() -> None:
+def test_a_quick_tool_on_files_in_memory_runs_in_the_event_loops_thread() -> None:
     tools = Toolset(Session(), tools=[Tool("where", "", Nothing, where, is_quick=True)])
     ran, loop = _threads_of(tools, "where")
     assert ran == loop
 
 
-def test_a_tool_that_may_take_long_runs_in_a_thread_of_its_own() -> None:
+def test_a_tool_that_may_take_long_runs_in_its_own_thread() -> None:
     tools = Toolset(Session(), tools=[Tool("where", "", Nothing, where)])
     ran, loop = _threads_of(tools, "where")
     assert ran != loop
 
 
-def test_a_quick_tool_takes_a_thread_where_a_custom_rule_judges_its_calls() -> None:
+def test_a_quick_tool_uses_a_thread_if_a_custom_rule_judges_its_calls() -> None:
     policy = Policy((), check=lambda call, context: None)
     tools = Toolset(Session(), tools=[Tool("where", "", Nothing, where, is_quick=True)], policy=policy)
     ran, loop = _threads_of(tools, "where")
     assert ran != loop
 
 
-def test_a_quick_tool_takes_a_thread_where_files_are_on_the_host(tmp_path: Path) -> None:
+def test_a_quick_tool_uses_a_thread_if_files_are_on_the_host(tmp_path: Path) -> None:
     session = Session()
     (tmp_path / "root").mkdir()
     files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
@@ -402,7 +402,7 @@ def test_a_quick_tool_takes_a_thread_where_files_are_on_the_host(tmp_path: Path)
     assert ran != loop
 
 
-def test_a_quick_call_does_not_join_the_transaction_around_it() -> None:
+def test_a_quick_call_does_not_join_the_surrounding_transaction() -> None:
     session = Session()
     tools = Toolset(session, tools=[Tool("where", "", Nothing, where, is_quick=True)])
 
@@ -416,7 +416,7 @@ def test_a_quick_call_does_not_join_the_transaction_around_it() -> None:
     assert tools.filesystem.exists("/a")
 
 
-def test_quick_calls_of_one_task_leave_others_their_turn() -> None:
+def test_quick_calls_of_one_task_let_others_run() -> None:
     tools = Toolset(Session())
     order: list[str] = []
 

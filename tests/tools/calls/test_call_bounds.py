@@ -51,7 +51,7 @@ def told(name: str, arguments: dict[str, object], *, most: int) -> ToolResult[ob
         ("stat", {"path": DEEP}),
     ],
 )
-def test_the_depth_of_a_path_is_looked_at_before_anything_else(name: str, arguments: dict[str, object]) -> None:
+def test_the_depth_of_a_path_is_checked_first(name: str, arguments: dict[str, object]) -> None:
     result = told(name, arguments, most=20_000)
 
     assert not result.success
@@ -59,7 +59,7 @@ def test_the_depth_of_a_path_is_looked_at_before_anything_else(name: str, argume
     assert len(result.message) < 400
 
 
-def test_of_many_unknown_arguments_the_first_are_told_and_the_others_counted() -> None:
+def test_the_first_of_many_unknown_arguments_are_named_and_the_rest_counted() -> None:
     unknown: dict[str, object] = {f"pat{number}": 1 for number in range(16_000)}
 
     result = told("read_file", {"path": "/a/b", **unknown}, most=20_000)
@@ -70,7 +70,7 @@ def test_of_many_unknown_arguments_the_first_are_told_and_the_others_counted() -
     assert "15990 more unknown names" in result.message
 
 
-def test_a_tree_that_is_copied_into_itself_comes_to_the_quota_of_entries() -> None:
+def test_copying_a_tree_into_itself_repeatedly_reaches_the_entry_quota() -> None:
     tools = toolset()
     tools.filesystem.write("/0/a", "x")
 
@@ -97,7 +97,7 @@ def scanned(files: dict[str, bytes], arguments: dict[str, object], capability: C
 
 
 @pytest.mark.parametrize("path", ["/", "/log"])
-def test_a_search_in_one_large_file_ends_at_the_bytes_that_it_may_look_at(path: str) -> None:
+def test_a_search_in_one_large_file_stops_at_max_scan_bytes(path: str) -> None:
     found = scanned(
         {"/log": LINE * 1000}, {"pattern": "words", "path": path}, Capability(max_scan_bytes=10 * len(LINE) + 5)
     )
@@ -107,28 +107,28 @@ def test_a_search_in_one_large_file_ends_at_the_bytes_that_it_may_look_at(path: 
 
 
 @pytest.mark.parametrize("path", ["/", "/log"])
-def test_a_search_that_may_look_at_no_whole_line_finds_nothing_and_says_that_it_was_cut(path: str) -> None:
+def test_a_search_that_may_not_scan_a_whole_line_is_reported_as_cut(path: str) -> None:
     found = scanned({"/log": LINE * 10}, {"pattern": "words", "path": path}, Capability(max_scan_bytes=5))
 
     assert getattr(found, "match_count", None) == 0
     assert getattr(found, "truncated", None) is True
 
 
-def test_a_search_in_a_file_of_as_many_bytes_as_may_be_looked_at_is_whole() -> None:
+def test_a_search_in_a_file_of_exactly_max_scan_bytes_is_complete() -> None:
     found = scanned({"/log": LINE * 10}, {"pattern": "words"}, Capability(max_scan_bytes=10 * len(LINE)))
 
     assert getattr(found, "match_count", None) == 10
     assert getattr(found, "truncated", None) is False
 
 
-def test_a_search_in_one_file_is_refused_where_no_file_may_be_looked_at() -> None:
+def test_a_search_in_one_file_is_refused_if_no_file_may_be_scanned() -> None:
     found = scanned({"/log": LINE}, {"pattern": "words", "path": "/log"}, Capability(max_scan_files=0))
 
     assert getattr(found, "match_count", None) == 0
     assert getattr(found, "truncated", None) is True
 
 
-def test_of_a_file_outside_only_what_may_be_looked_at_is_read(tmp_path: Path) -> None:
+def test_only_bytes_that_may_be_scanned_are_read_from_an_external_file(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     with open(tmp_path / "root/log", "wb") as stream:
         stream.write(LINE * 10)

@@ -97,12 +97,12 @@ def test_a_handler_that_writes_to_a_closed_fork_fails_and_is_recorded(tools: Too
     assert (call.tool, call.error_code) == ("own", "session_closed")
 
 
-def test_a_toolset_is_made_of_a_closed_session(tools: Toolset) -> None:
+def test_a_toolset_can_be_created_for_a_closed_session(tools: Toolset) -> None:
     tools.session.close()
     assert Toolset(tools.session, tools.filesystem).call("ls", {}).error_code == "session_closed"
 
 
-async def test_a_call_that_is_cancelled_after_its_session_was_closed_is_cancelled() -> None:
+async def test_a_call_cancelled_after_its_session_was_closed_raises_cancelled_error() -> None:
     began, goes_on = Event(), Event()
 
     def wait(params: Nothing, *, context: ToolContext) -> ToolResult[None]:

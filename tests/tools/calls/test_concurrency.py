@@ -54,7 +54,7 @@ def toolset_with_spoil() -> Toolset:
 
 
 @pytest.mark.slow
-def test_threads_that_work_on_files_of_their_own_all_take_effect_and_failures_leave_nothing() -> None:
+def test_threads_on_separate_files_all_take_effect_and_failures_leave_nothing() -> None:
     toolset = toolset_with_spoil()
 
     def work(me: int) -> None:
@@ -91,7 +91,7 @@ def _assert_that_the_numbers_are_right(session: AnySession, calls: tuple[ToolCal
     assert claimed == len(changes)
 
 
-def test_threads_that_change_one_file_take_effect_one_after_another_or_conflict() -> None:
+def test_threads_on_one_file_take_effect_one_after_another_or_conflict() -> None:
     toolset = toolset_with_spoil()
     toolset.filesystem.write("/log", "")
     added: list[str] = []
@@ -140,7 +140,7 @@ def test_a_session_replayed_from_its_records_holds_the_same_files_and_calls() ->
     assert again[ToolCall].all() == toolset.session[ToolCall].all()
 
 
-def test_calls_of_tasks_are_kept_apart() -> None:
+def test_calls_of_tasks_are_isolated() -> None:
     toolset = toolset_with_spoil()
 
     async def task(me: int) -> None:

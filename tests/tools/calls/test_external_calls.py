@@ -45,7 +45,7 @@ def last_call(tools: Toolset) -> ToolCall:
     return found
 
 
-def test_an_external_call_takes_a_tool_and_json_text(make: Make) -> None:
+def test_an_external_call_accepts_a_tool_and_json_text(make: Make) -> None:
     tools = make()
     with tools.external_call(WRITE_FILE, '{"path": "/new.txt", "content": "x"}') as call:
         Path(call.directory, "new.txt").write_text("x")
@@ -56,7 +56,7 @@ def test_an_external_call_takes_a_tool_and_json_text(make: Make) -> None:
     assert (recorded.tool, recorded.read_arguments()) == ("write_file", {"path": "/new.txt", "content": "x"})
 
 
-def test_an_external_call_of_a_tool_fails_with_its_own_receipt_and_on_record(make: Make) -> None:
+def test_a_failed_external_call_of_a_tool_has_the_tools_receipt_and_is_recorded(make: Make) -> None:
     tools = make(tools=[])
     with pytest.raises(ExternalCallFailed, match="not valid JSON") as raised:
         tools.external_call(READ_FILE, '{"path":').begin()
@@ -74,7 +74,7 @@ def test_an_external_call_of_neither_a_name_nor_a_tool_is_refused(make: Make, to
     assert tools.session[ToolCall].all() == ()
 
 
-def test_what_changed_meanwhile_is_the_changes_of_the_call(make: Make) -> None:
+def test_changes_during_the_call_belong_to_it(make: Make) -> None:
     tools = make()
     with tools.external_call("Bash", {"command": "make"}, call_id="c1", caller="ann") as call:
         subprocess.run("rm -r dir; echo 2 > a.txt; mkdir new", shell=True, cwd=call.directory, check=True)
@@ -98,7 +98,7 @@ def test_a_call_that_changes_nothing_adds_its_own_record_only(make: Make) -> Non
     assert last_call(tools).first_seq is None
 
 
-def test_an_exception_undoes_what_was_done_elsewhere(make: Make) -> None:
+def test_an_exception_undoes_the_external_work(make: Make) -> None:
     tools = make()
     before = tools.filesystem.tree().fingerprint
     call = tools.external_call("Bash", {})
@@ -111,7 +111,7 @@ def test_an_exception_undoes_what_was_done_elsewhere(make: Make) -> None:
     assert "Bash failed: KeyError: 'lost'" in call.result.message
 
 
-def test_an_abort_undoes_it_too_and_ends_the_block(make: Make) -> None:
+def test_an_abort_undoes_the_work_too_and_ends_the_block(make: Make) -> None:
     tools = make()
     with tools.external_call("Bash", {}) as call:
         (Path(call.directory) / "a.txt").unlink()
@@ -174,7 +174,7 @@ def test_a_task_that_is_cancelled_undoes_its_call(make: Make) -> None:
     assert last_call(tools).error_code == "cancelled"
 
 
-def test_a_task_that_is_cancelled_while_it_begins_leaves_the_files_free(make: Make) -> None:
+def test_a_task_cancelled_at_the_beginning_of_a_call_releases_the_files(make: Make) -> None:
     tools = make()
 
     async def main() -> None:
@@ -202,7 +202,7 @@ def test_another_call_on_the_same_directory_is_refused_meanwhile(tmp_path: Path)
     assert files.read("/a.txt").content == "2\n"
 
 
-def test_changes_that_a_policy_forbids_are_undone_and_said(make: Make) -> None:
+def test_changes_that_a_policy_forbids_are_undone_and_reported(make: Make) -> None:
     tools = make(policy=Policy([PolicyRule(effect="deny", operations=["write"], paths="/dir", reason="frozen")]))
     call = tools.external_call("Bash", {})
     with pytest.raises(ExternalCallFailed) as failure, call:
@@ -211,7 +211,7 @@ def test_changes_that_a_policy_forbids_are_undone_and_said(make: Make) -> None:
     assert tools.filesystem.read("/dir/b.txt").content == "two\n"
 
 
-def test_without_the_right_to_write_no_call_begins(make: Make) -> None:
+def test_no_call_begins_without_permission_to_write(make: Make) -> None:
     tools = make(capability=Capability(allowed_fs_ops=("read", "stat")))
     call = tools.external_call("Bash", {})
     with pytest.raises(ExternalCallFailed) as failure:
@@ -242,7 +242,7 @@ def test_a_call_that_takes_longer_than_its_timeout_is_undone(make: Make) -> None
     assert tools.filesystem.read("/a.txt").content == "one\n"
 
 
-def test_a_caller_that_read_before_is_told_that_a_file_changed(make: Make) -> None:
+def test_a_caller_that_read_a_file_before_learns_that_it_changed(make: Make) -> None:
     tools = make()
     tools.call("read_file", {"path": "/a.txt"}, caller="ann")
     with tools.external_call("Bash", {}, caller="bob") as call:
@@ -251,7 +251,7 @@ def test_a_caller_that_read_before_is_told_that_a_file_changed(make: Make) -> No
     assert not done.success
 
 
-def test_a_call_is_begun_once_and_ended_once(make: Make) -> None:
+def test_a_call_can_begin_only_once_and_end_only_once(make: Make) -> None:
     tools = make()
     call = tools.external_call("Bash", {}).begin()
     with pytest.raises(RuntimeError, match="has already begun"):
@@ -270,7 +270,7 @@ def test_a_closed_session_refuses_the_call(make: Make) -> None:
         tools.external_call("Bash", {}).begin()
 
 
-def test_what_a_killed_runtime_left_undone_is_undone_when_the_directory_is_opened(tmp_path: Path) -> None:
+def test_unfinished_work_of_a_killed_runtime_is_undone_when_the_directory_is_opened(tmp_path: Path) -> None:
     program = f"""
 import os
 from pathlib import Path
@@ -312,7 +312,7 @@ def test_an_answer_can_be_encoded_whatever_its_message(ending: str) -> None:
 
 
 @pytest.mark.sampled(by_rule=True)
-def test_a_call_that_is_dropped_disturbs_nobody(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_call_object_that_is_never_begun_disturbs_nobody(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     tools = make()
     call = tools.external_call("Bash", {}).begin()
     del call
@@ -320,7 +320,7 @@ def test_a_call_that_is_dropped_disturbs_nobody(make: Make, capsys: pytest.Captu
     assert capsys.readouterr().err == ""
 
 
-def test_a_call_adds_to_the_history_what_it_changed_however_many_files_there_are(tmp_path: Path) -> None:
+def test_a_call_records_only_its_changes_however_many_files_there_are(tmp_path: Path) -> None:
     work, history = tmp_path / "work", tmp_path / "history"
     for number in range(500):
         directory = work / f"d{number % 10}"
@@ -349,7 +349,7 @@ def test_a_call_adds_to_the_history_what_it_changed_however_many_files_there_are
         assert (work / "d1/f1").read_text() == "x"
 
 
-def test_what_others_changed_before_a_call_comes_back_with_its_time(tmp_path: Path) -> None:
+def test_changes_by_others_before_a_call_are_restored_with_their_times(tmp_path: Path) -> None:
     work = tmp_path / "work"
     (work / "dir").mkdir(parents=True)
     for name in ("a", "dir/b", "dir/c"):

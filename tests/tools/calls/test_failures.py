@@ -85,7 +85,7 @@ def test_a_call_that_fails_after_its_work_was_done_is_undone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_a_call_that_works_can_be_undone_by_hand(name: str) -> None:
+def test_a_successful_call_can_be_rolled_back(name: str) -> None:
     session = Session(session_id="s")
     toolset = Toolset(session, populate(session), tools=TOOLS)
     before = toolset.filesystem.tree().fingerprint
@@ -121,7 +121,7 @@ def test_a_custom_tool_that_restores_a_snapshot_and_fails_is_undone() -> None:
     assert fs.tree() is before
 
 
-def test_errors_are_classified_by_number_first_and_then_by_the_nearest_class() -> None:
+def test_errors_are_classified_by_errno_first_and_then_by_the_nearest_class() -> None:
     class OwnMissing(FileNotFoundError):
         pass
 
@@ -181,7 +181,7 @@ def test_a_result_of_wrong_types_is_undone_recorded_and_raised(wrong: dict[str, 
     assert [call.error_code for call in session[ToolCalls].all()] == ["internal_error"]
 
 
-def test_a_value_that_cannot_be_written_down_is_told_in_its_place() -> None:
+def test_a_value_that_cannot_be_recorded_is_replaced_by_a_description() -> None:
     class Odd:
         def __fspath__(self) -> str:
             raise RuntimeError("no path")
@@ -195,7 +195,7 @@ def test_a_value_that_cannot_be_written_down_is_told_in_its_place() -> None:
     assert "unrecorded" in str(session[ToolCalls].all()[0].receipt)
 
 
-def test_arguments_are_written_down_as_they_were_when_the_call_began() -> None:
+def test_arguments_are_recorded_as_they_were_when_the_call_began() -> None:
     session = Session(session_id="s")
     arguments: dict[str, object] = {}
 

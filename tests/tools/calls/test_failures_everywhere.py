@@ -127,7 +127,7 @@ RAISED: list[tuple[Exception, str, str]] = [
 
 
 @pytest.mark.parametrize(("error", "status", "code"), RAISED, ids=ids)
-def test_what_a_handler_raises_after_it_wrote_is_answered_and_undone(
+def test_an_exception_after_a_write_is_answered_and_the_write_is_undone(
     make: Make, error: Exception, status: str, code: str
 ) -> None:
     def handle(params: Nothing, *, context: ToolContext) -> ToolResult[None]:
@@ -170,7 +170,7 @@ def test_a_call_past_its_deadline_is_answered_and_undone(make: Make) -> None:
     assert state(tools) == before
 
 
-def test_a_write_of_what_another_caller_changed_is_answered_and_undone(make: Make) -> None:
+def test_a_stale_write_is_answered_and_undone(make: Make) -> None:
     tools = make()
     tools.call("read_file", {"path": "/a.txt"}, caller="ann")
     tools.call("edit_file", WRITING["edit_file"], caller="bob")
@@ -192,7 +192,7 @@ def test_every_code_of_the_tables_occurs_here() -> None:
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is forbidden to root")
-def test_what_the_system_forbids_is_answered(tmp_path: Path) -> None:
+def test_operations_that_the_system_forbids_are_answered(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "a").write_text("")
     (tmp_path / "root" / "a").chmod(0)

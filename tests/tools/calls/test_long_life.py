@@ -55,7 +55,7 @@ def lived() -> AnySession:
 
 
 @pytest.mark.slow
-def test_calls_leave_no_objects_for_the_garbage_collector() -> None:
+def test_calls_leave_no_objects_tracked_by_the_garbage_collector() -> None:
     tools, numbers = Toolset(Session(session_id="s")), count()
     live(tools, numbers, 2200)
     gc.collect()
@@ -96,7 +96,7 @@ def test_calls_survive_saving_forks_and_compaction(lived: Session, tmp_path: Pat
     assert again[ToolCall].all()[:CALLS] == calls
 
 
-def test_old_calls_are_dropped_where_compaction_is_asked_to(lived: Session, tmp_path: Path) -> None:
+def test_old_calls_are_dropped_if_compaction_is_asked_to(lived: Session, tmp_path: Path) -> None:
     lived.save(tmp_path / "s.json")
     session = Session.load(tmp_path / "s.json")
     calls = session[ToolCall].all()
@@ -113,7 +113,7 @@ def test_old_calls_are_dropped_where_compaction_is_asked_to(lived: Session, tmp_
     assert again.replayed()[ToolCall].all() == newest
 
 
-def test_a_call_stays_while_its_record_does(lived: Session, tmp_path: Path) -> None:
+def test_a_call_is_kept_as_long_as_its_record(lived: Session, tmp_path: Path) -> None:
     lived.save(tmp_path / "s.json")
     session = Session.load(tmp_path / "s.json")
     calls = session[ToolCall].all()
@@ -124,7 +124,7 @@ def test_a_call_stays_while_its_record_does(lived: Session, tmp_path: Path) -> N
     assert session[ToolCall].all() == ()
 
 
-def test_all_calls_stay_by_default_and_where_there_are_fewer(lived: Session, tmp_path: Path) -> None:
+def test_all_calls_are_kept_by_default_and_if_there_are_fewer(lived: Session, tmp_path: Path) -> None:
     lived.save(tmp_path / "s.json")
     session = Session.load(tmp_path / "s.json")
     session.compact(keep=0)
@@ -137,12 +137,12 @@ def test_a_negative_number_of_calls_is_refused() -> None:
         Session().compact(keep=0, keep_calls=-1)
 
 
-def test_what_callers_saw_is_one_entry_for_a_caller_and_a_path(lived: Session) -> None:
+def test_seen_versions_have_one_entry_per_caller_and_path(lived: Session) -> None:
     assert seen_by(lived, "ann") == sorted(f"/d{number % 4}/f{number}.txt" for number in range(FILES))
     assert seen_by(lived, "bob") == []
 
 
-def test_the_newest_of_what_two_forks_saw_is_kept() -> None:
+def test_the_newest_version_seen_by_two_forks_is_kept() -> None:
     tools = Toolset(Session(session_id="s"))
     tools.call("write_file", {"path": "/a", "content": "1\n"}, caller="ann")
     tools.call("write_file", {"path": "/b", "content": "1\n"}, caller="ann")
@@ -156,7 +156,7 @@ def test_the_newest_of_what_two_forks_saw_is_kept() -> None:
     assert seen_by(tools.session, "ann") == ["/a", "/b"]
 
 
-def test_a_file_that_holds_every_sighting_is_read_as_the_newest_of_each(tmp_path: Path) -> None:
+def test_an_old_session_file_with_every_seen_version_is_reduced_to_the_newest(tmp_path: Path) -> None:
     tools = Toolset(Session(session_id="s"))
     for content in ("1\n", "2\n", "3\n"):
         tools.call("write_file", {"path": "/a", "content": content}, caller="ann")
@@ -184,7 +184,7 @@ def test_a_file_that_holds_every_sighting_is_read_as_the_newest_of_each(tmp_path
     assert FileSeen not in {spec.cls for spec in Session.load(tmp_path / "again.json")._parts()[0].specs.values()}
 
 
-def test_who_changed_a_file_is_found_behind_many_other_calls() -> None:
+def test_the_last_change_of_a_file_is_found_behind_many_other_calls() -> None:
     tools = Toolset(Session(session_id="s"))
     tools.call("write_file", {"path": "/a", "content": "1\n"}, caller="ann")
     tools.call("write_file", {"path": "/a", "content": "2\n"}, caller="bob", call_id="the change")

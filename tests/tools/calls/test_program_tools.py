@@ -105,7 +105,7 @@ def handler(request: pytest.FixtureRequest) -> Callable[..., Any]:
     return found
 
 
-def test_what_a_program_changed_is_part_of_the_call(make: Make, handler: Callable[..., Any]) -> None:
+def test_changes_by_a_program_are_part_of_the_call(make: Make, handler: Callable[..., Any]) -> None:
     tools = make(handler)
     result = call(tools, "cat a.txt; rm -r dir; echo 2 > a.txt; mkdir new", call_id="c1", caller="ann")
     assert (result.success, result.message) == (True, "one\n")
@@ -150,7 +150,7 @@ def test_a_coroutine_function_that_fails_is_undone_at_once(make: Make) -> None:
     assert tools.filesystem.tree().fingerprint == before
 
 
-def test_a_program_that_changes_nothing_adds_the_record_of_the_call_only(
+def test_a_program_that_changes_nothing_adds_only_the_record_of_the_call(
     make: Make, handler: Callable[..., Any]
 ) -> None:
     tools = make(handler)
@@ -179,7 +179,7 @@ def test_a_coroutine_function_that_is_cancelled_is_undone(make: Make) -> None:
     assert last_call(tools).error_code == "cancelled"
 
 
-def test_whoever_cancels_waits_for_the_end_of_the_program(make: Make) -> None:
+def test_cancelling_waits_for_the_end_of_the_program(make: Make) -> None:
     began, ended = Event(), Event()
 
     def handle(params: Params, *, context: ToolContext) -> ToolResult[str]:
@@ -212,7 +212,7 @@ def test_whoever_cancels_waits_for_the_end_of_the_program(make: Make) -> None:
     assert tools.filesystem.tree().fingerprint == before
 
 
-def test_it_counts_as_a_command(make: Make) -> None:
+def test_a_tool_that_runs_programs_counts_as_a_command(make: Make) -> None:
     assert tool().operation == "shell"
     assert tool(operation="write").operation == "write"
     result = call(make(capability=Capability(allowed_fs_ops=["read", "write"])), "touch new")
@@ -220,7 +220,7 @@ def test_it_counts_as_a_command(make: Make) -> None:
     assert result.error_code == "operation_forbidden"
 
 
-def test_changes_that_the_policy_forbids_are_undone(make: Make) -> None:
+def test_changes_forbidden_by_the_policy_are_undone(make: Make) -> None:
     tools = make()
     point = getattr(tools.filesystem, "mounted_at", "")
     rule = PolicyRule(effect="deny", operations=["write"], paths=f"{point}/dir", reason="kept")
@@ -246,7 +246,7 @@ def test_a_call_that_takes_too_long_is_undone(make: Make, handler: Callable[...,
     assert not tools.filesystem.exists("new")
 
 
-def test_other_tools_have_no_directory() -> None:
+def test_other_tools_have_no_context_directory() -> None:
     seen: list[str | None] = []
 
     def handle(params: Params, *, context: ToolContext) -> ToolResult[str]:
@@ -257,7 +257,7 @@ def test_other_tools_have_no_directory() -> None:
     assert seen == [None]
 
 
-def test_files_that_no_program_can_work_on_are_refused() -> None:
+def test_filesystems_that_programs_cannot_use_are_refused() -> None:
     session = Session()
     read_only = InMemoryFilesystem(session, read_only=True)
     assert "is read-only" in call(Toolset(session, read_only, tools=[tool()]), "true").message

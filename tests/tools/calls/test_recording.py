@@ -23,19 +23,19 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_json_is_kept_as_it_is(value: object) -> None:
+def test_json_is_kept_unchanged(value: object) -> None:
     # Infinity is no JSON, and is told as null.
     if "Infinity" not in json.dumps(value):
         assert json.loads(recorded(value)) == value
 
 
-def test_up_to_a_kibibyte_is_text_and_more_is_bytes() -> None:
+def test_up_to_a_kibibyte_is_kept_as_text_and_more_as_bytes() -> None:
     assert recorded("x" * 1022) == '"' + "x" * 1022 + '"'
     assert recorded("x" * 1023) == b'"' + b"x" * 1023 + b'"'
     assert isinstance(recorded("é" * 600), bytes)
 
 
-def test_what_json_lacks_is_kept_in_what_it_has() -> None:
+def test_values_that_json_lacks_are_converted() -> None:
     class Unknown:
         def __repr__(self) -> str:
             raise AssertionError("a value is not asked to print itself")
@@ -59,7 +59,7 @@ def test_what_json_lacks_is_kept_in_what_it_has() -> None:
     }
 
 
-def test_numbers_and_text_beyond_the_fast_way_are_kept_too() -> None:
+def test_numbers_and_text_that_the_fast_path_cannot_encode_are_kept_too() -> None:
     assert json.loads(recorded({"n": 2**70, "half": "\ud800", "entry": FileEntry("a", "/a", True, False)})) == {
         "n": 2**70,
         "half": "\ud800",
@@ -68,7 +68,7 @@ def test_numbers_and_text_beyond_the_fast_way_are_kept_too() -> None:
     assert json.loads(recorded({5: "x"})) == {"5": "x"}
 
 
-def test_what_cannot_be_kept_is_told_in_its_place() -> None:
+def test_values_that_cannot_be_kept_are_replaced_by_a_description() -> None:
     deep: object = []
     for _ in range(100_000):
         deep = [deep]
@@ -80,7 +80,7 @@ def test_what_cannot_be_kept_is_told_in_its_place() -> None:
         assert list(told) == ["unrecorded"]
 
 
-def test_arguments_that_are_nested_too_deeply_are_answered_and_told() -> None:
+def test_arguments_nested_too_deeply_are_answered_and_described() -> None:
     deep: object = "x"
     for _ in range(100_000):
         deep = {"a": deep}

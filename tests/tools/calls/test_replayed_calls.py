@@ -67,7 +67,7 @@ def assert_replayed(session: AnySession) -> None:
     assert [moment for moment in moments if not moment.is_same] == []
 
 
-def test_calls_are_not_made_again(toolset: Toolset, handlers: Handlers, tmp_path: Path) -> None:
+def test_a_replay_does_not_perform_calls(toolset: Toolset, handlers: Handlers, tmp_path: Path) -> None:
     for number in range(12):
         toolset.call("touch", {"path": f"/{number % 4}"})
     toolset.session.save(tmp_path / "s.json")
@@ -102,7 +102,7 @@ def test_a_recorded_session_is_replayed_without_its_workspace(tmp_path: Path, na
 
 
 @pytest.mark.usefixtures("switching_often")
-def test_calls_of_many_threads_are_replayed_as_they_were_joined(toolset: Toolset, tmp_path: Path) -> None:
+def test_calls_of_many_threads_are_replayed_in_the_order_of_their_commits(toolset: Toolset, tmp_path: Path) -> None:
     session = toolset.session
 
     def work(me: int) -> None:
@@ -124,7 +124,7 @@ def test_calls_of_many_threads_are_replayed_as_they_were_joined(toolset: Toolset
     assert_replayed(Session.load(tmp_path / "s.json"))
 
 
-def test_calls_of_tasks_are_replayed_as_they_were_joined(toolset: Toolset) -> None:
+def test_calls_of_tasks_are_replayed_in_the_order_of_their_commits(toolset: Toolset) -> None:
     async def work(me: int) -> None:
         for turn in range(5):
             await asyncio.to_thread(partial(toolset.call, "touch", {"path": f"/{me}"}))

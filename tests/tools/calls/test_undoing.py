@@ -36,7 +36,7 @@ def test_a_failed_call_is_rolled_back_and_its_records_stay() -> None:
     assert (called.first_seq, called.last_seq, called.error_code) == (1, 2, "io_error")
 
 
-def test_a_result_without_success_is_rolled_back_too() -> None:
+def test_an_unsuccessful_result_is_rolled_back_too() -> None:
     def refuse(context: ToolContext) -> ToolResult[object]:
         writing(context)
         return ToolResult("no", "value", success=False, error_code="not_today")
@@ -52,7 +52,7 @@ def test_a_result_without_success_is_rolled_back_too() -> None:
 
 @pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("error", [KeyError("bug"), TypeError("bug"), RecursionError("bug"), KeyboardInterrupt()])
-def test_a_fault_of_the_program_is_rolled_back_recorded_and_raised(error: BaseException, read_only: bool) -> None:
+def test_a_bug_in_a_handler_is_rolled_back_recorded_and_raised(error: BaseException, read_only: bool) -> None:
     def break_down(context: ToolContext) -> ToolResult[object]:
         if not read_only:
             writing(context)
@@ -72,7 +72,7 @@ def test_a_fault_of_the_program_is_rolled_back_recorded_and_raised(error: BaseEx
     assert toolset.call("ls", {}).success
 
 
-def test_a_handler_that_gives_something_else_than_a_result_is_a_fault() -> None:
+def test_a_handler_that_returns_something_other_than_a_result_is_a_bug() -> None:
     def forget(context: ToolContext) -> ToolResult[object]:
         writing(context)
         return "done"  # type: ignore[return-value]  # the mistake that this is about
@@ -102,7 +102,7 @@ def test_a_call_past_its_deadline_is_rolled_back() -> None:
 
 
 @pytest.mark.parametrize("name", ["ls", "write_file"])
-def test_a_call_whose_deadline_is_over_does_not_begin(name: str) -> None:
+def test_a_call_whose_deadline_has_passed_does_not_begin(name: str) -> None:
     toolset = toolset_with()
     arguments = {"path": "/"} if name == "ls" else {"path": "/a", "content": ""}
 
@@ -110,14 +110,14 @@ def test_a_call_whose_deadline_is_over_does_not_begin(name: str) -> None:
     assert len(toolset.session.records) == 1
 
 
-def test_a_timeout_of_the_handler_itself_is_another_error() -> None:
+def test_a_timeout_error_of_the_handler_itself_is_a_different_error() -> None:
     def wait(context: ToolContext) -> ToolResult[object]:
         raise TimeoutError("no answer from the server")
 
     assert toolset_with(probe(wait)).call("probe", {}).error_code == "timed_out"
 
 
-def test_a_call_inside_a_transaction_goes_with_it() -> None:
+def test_a_call_inside_a_transaction_is_rolled_back_with_it() -> None:
     toolset = toolset_with()
     session = toolset.session
 
@@ -160,7 +160,7 @@ def meanwhile(action: Callable[[], object]) -> None:
     thread.join()
 
 
-def test_what_another_changed_differently_meanwhile_is_a_conflict() -> None:
+def test_a_different_concurrent_change_is_a_conflict() -> None:
     def race(context: ToolContext) -> ToolResult[object]:
         writing(context, "/a")
         meanwhile(lambda: toolset.call("write_file", {"path": "/a", "content": "first"}, call_id="other"))
@@ -183,7 +183,7 @@ def test_what_another_changed_differently_meanwhile_is_a_conflict() -> None:
     assert {record.cause for record in made} == {"late"}
 
 
-def test_what_others_changed_elsewhere_meanwhile_stays_and_the_numbers_of_the_records_are_right() -> None:
+def test_concurrent_changes_elsewhere_stay_and_record_numbers_are_correct() -> None:
     def race(context: ToolContext) -> ToolResult[object]:
         writing(context, "/a")
         meanwhile(lambda: toolset.call("write_file", {"path": "/b", "content": "x"}, call_id="other"))
@@ -202,7 +202,7 @@ def test_what_others_changed_elsewhere_meanwhile_stays_and_the_numbers_of_the_re
     assert [(record.cause, record.event.path) for record in made] == [("late", "/a"), ("late", "/c")]
 
 
-def test_the_numbers_of_the_records_are_right_when_another_comes_right_behind() -> None:
+def test_record_numbers_are_correct_if_another_change_follows_immediately() -> None:
     toolset = toolset_with()
     toolset.session.subscribe(FileWritten, lambda record: toolset.session.dispatch(Noted(record.event.path)))
 
@@ -218,7 +218,7 @@ class Noted:
     path: str
 
 
-def test_a_conflict_that_a_handler_meets_itself_is_an_answer_too() -> None:
+def test_a_merge_conflict_inside_a_handler_is_an_answer_too() -> None:
     def clash(context: ToolContext) -> ToolResult[object]:
         raise MergeConflict((ConflictEntry("/a", "content", "fs/tree"),))
 

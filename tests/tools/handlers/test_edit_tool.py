@@ -66,25 +66,25 @@ def test_the_table_of_cases_is_answered(toolset: Toolset, case: dict[str, Any]) 
         ("\u201ca b\u201d\n", '"a b"', "Updated /f (1 replacement, matched with other quotes or dashes)"),
     ],
 )
-def test_a_match_that_is_not_exact_is_told_as_such(toolset: Toolset, content: str, old: str, said: str) -> None:
+def test_an_inexact_match_is_reported_as_such(toolset: Toolset, content: str, old: str, said: str) -> None:
     assert edit(toolset, content, old, "c").message == said
 
 
-def test_the_record_of_an_edit_that_is_not_exact_is_as_small_as_the_edit(toolset: Toolset) -> None:
+def test_the_record_of_an_inexact_edit_is_as_small_as_the_edit(toolset: Toolset) -> None:
     assert edit(toolset, "é" * 100_000 + "\n\tneedle  x\n", "    needle x", "    pin").success
 
     (event,) = [r.event for r in toolset.session.records if r.cause == "edit" and isinstance(r.event, FileSpliced)]
     assert event.pieces == ((200_002, 200_011, b"pin"),)
 
 
-def test_many_replacements_that_are_not_exact_are_recorded_as_the_file(toolset: Toolset) -> None:
+def test_many_inexact_replacements_are_recorded_as_the_whole_file(toolset: Toolset) -> None:
     assert edit(toolset, "é\tx\n" * 10_000, "é x", "é y", replace_all=True).success
 
     assert text(toolset) == "é y\n" * 10_000
     assert any(r.cause == "edit" and isinstance(r.event, FileWritten) for r in toolset.session.records)
 
 
-def test_what_would_not_fit_is_refused_before_it_is_made() -> None:
+def test_an_edit_that_exceeds_the_size_limit_is_refused_before_it_is_made() -> None:
     toolset = Toolset(Session(session_id="s"), limits=Limits(max_file_size=1_000_000))
 
     # The new text would take a quarter of a terabyte, or at least thirty gigabytes.
@@ -96,14 +96,14 @@ def test_what_would_not_fit_is_refused_before_it_is_made() -> None:
     assert receipt(smaller).replacements == count
 
 
-def test_line_ends_that_are_put_in_count_towards_the_limit() -> None:
+def test_inserted_line_endings_count_towards_the_limit() -> None:
     toolset = Toolset(Session(session_id="s"), limits=Limits(max_file_size=9))
 
     assert edit(toolset, "a\r\nb", "a", "c\nd\ne").error_code == "file_too_large"
     assert edit(toolset, "a\r\nb", "a", "c\nde").success
 
 
-def test_a_refusal_tells_a_model_what_to_do_next(toolset: Toolset) -> None:
+def test_a_refusal_says_what_to_do_next(toolset: Toolset) -> None:
     result = edit(toolset, "def area(w, h):\n    return w * h\n", "return w + h", "return w * h * 2")
 
     assert result.message == (
@@ -113,7 +113,7 @@ def test_a_refusal_tells_a_model_what_to_do_next(toolset: Toolset) -> None:
     assert "\n" not in result.summary_text
 
 
-def test_an_answer_to_megabytes_that_are_not_there_stays_short(toolset: Toolset) -> None:
+def test_the_refusal_of_a_quote_of_megabytes_stays_short(toolset: Toolset) -> None:
     content = "".join(f"line {number} of many\n" for number in range(50_000))
 
     result = edit(toolset, content, content.replace("line 40000", "line forty thousand"), "x")
@@ -125,7 +125,7 @@ def test_an_answer_to_megabytes_that_are_not_there_stays_short(toolset: Toolset)
 @pytest.mark.parametrize(
     ("path", "code"), [("/none", "not_found"), ("/d", "is_directory"), ("/f/x", "not_a_directory")]
 )
-def test_what_is_no_file_cannot_be_edited(toolset: Toolset, path: str, code: str) -> None:
+def test_directories_and_missing_files_cannot_be_edited(toolset: Toolset, path: str, code: str) -> None:
     toolset.filesystem.mkdir("/d")
     toolset.filesystem.write("/f", "a")
 
@@ -136,7 +136,7 @@ def test_what_is_no_file_cannot_be_edited(toolset: Toolset, path: str, code: str
     assert result.summary_text.startswith(f"cannot edit '{path}': ")
 
 
-def test_an_empty_text_to_replace_leads_to_write_file(toolset: Toolset) -> None:
+def test_an_empty_old_string_points_to_write_file(toolset: Toolset) -> None:
     toolset.filesystem.write("/f", "a")
 
     there = toolset.call("edit_file", {"path": "/f", "old_string": "", "new_string": "b"})

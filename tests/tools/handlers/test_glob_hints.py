@@ -39,7 +39,7 @@ def tools(session: Session, files: InMemoryFilesystem) -> Toolset:
     return Toolset(session, files)
 
 
-def test_hidden_files_match_where_they_are_asked_for(tools: Toolset) -> None:
+def test_hidden_files_match_on_request(tools: Toolset) -> None:
     assert tools.call("glob", {"pattern": "**/*.yml", "hidden": True}).message.splitlines() == [
         "/.github/cd.yml",
         "/.github/ci.yml",
@@ -94,12 +94,12 @@ def test_glob_says_why_it_found_nothing(tools: Toolset, arguments: dict[str, obj
 @pytest.mark.parametrize(
     "arguments", [{"pattern": "*.rs"}, {"pattern": "src/*.rs", "path": "/src"}, {"pattern": "[x]"}]
 )
-def test_glob_gives_no_reason_where_none_is_known(tools: Toolset, arguments: dict[str, object]) -> None:
+def test_glob_gives_no_reason_if_none_is_known(tools: Toolset, arguments: dict[str, object]) -> None:
     assert tools.call("glob", arguments).message == "No files matched"
     assert tools.call("glob", {**arguments, "hidden": True}).message == "No files matched"
 
 
-def test_grep_says_why_its_glob_chose_no_file(tools: Toolset) -> None:
+def test_grep_says_why_its_glob_matched_no_file(tools: Toolset) -> None:
     def message(**arguments: object) -> str:
         return tools.call("grep", {"pattern": "needle", **arguments}).message
 
@@ -113,9 +113,7 @@ def test_grep_says_why_its_glob_chose_no_file(tools: Toolset) -> None:
 
 
 @pytest.mark.parametrize("effect", ["deny", "blob"])
-def test_what_a_policy_hides_is_neither_counted_nor_named(
-    session: Session, files: InMemoryFilesystem, effect: str
-) -> None:
+def test_hidden_files_are_neither_counted_nor_named(session: Session, files: InMemoryFilesystem, effect: str) -> None:
     rule = PolicyRule(
         effect=effect,  # type: ignore[arg-type]  # one of two that there are
         operations=CONTENTS,

@@ -40,7 +40,7 @@ def test_lines_before_and_after_a_match_are_marked_as_grep_marks_them() -> None:
     assert grep(tools, "one|seven", context=1).message == ("/poem:1:one\n/poem-2-two\n--\n/poem-6-six\n/poem:7:seven")
 
 
-def test_the_names_that_models_know_from_the_command_are_taken() -> None:
+def test_parameter_names_of_the_grep_command_are_accepted() -> None:
     tools = toolset(poem=POEM)
 
     assert grep(tools, "THREE", **{"-i": True, "-A": 1}).message == "/poem:3:three\n/poem-4-four"
@@ -56,13 +56,13 @@ def test_no_line_is_shown_twice() -> None:
     )
 
 
-def test_files_are_set_apart() -> None:
+def test_files_are_separated() -> None:
     tools = toolset(a="x\nend", b="start\nx\n")
 
     assert grep(tools, "x", context=1).message == "/a:1:x\n/a-2-end\n--\n/b-1-start\n/b:2:x"
 
 
-def test_the_receipt_has_the_matches_without_the_lines_around_them() -> None:
+def test_the_receipt_has_the_matches_without_context_lines() -> None:
     result = receipt(grep(toolset(poem=POEM), "three", context=2))
 
     assert isinstance(result.matches, tuple)
@@ -75,7 +75,7 @@ def test_context_is_bounded() -> None:
     assert len(grep(tools, "^500$", context=900).message.splitlines()) == 101
 
 
-def test_a_long_line_around_a_match_is_cut() -> None:
+def test_a_long_context_line_is_cut() -> None:
     tools = toolset(long="x" * 5000 + "\nneedle\n")
 
     assert len(grep(tools, "needle", context=1).message) < 700
@@ -94,7 +94,7 @@ def test_files_are_named_once_however_many_lines_match() -> None:
     assert (receipt(result).files, receipt(result).matches) == (("/a", "/b"), None)
 
 
-def test_counts_are_told_by_file() -> None:
+def test_counts_are_listed_by_file() -> None:
     tools = toolset(a="x\nx x\n", b="x\n", c="y\n")
 
     result = grep(tools, "x", output="counts")
@@ -124,7 +124,7 @@ def test_files_and_counts_are_cut_at_max_results(output: str, first: str) -> Non
 
 
 @pytest.mark.parametrize("output", ["files", "counts"])
-def test_no_file_with_matches_is_said_as_in_a_search_for_lines(output: str) -> None:
+def test_a_search_for_files_without_matches_says_so(output: str) -> None:
     assert grep(toolset(a="x"), "y", output=output).message == "No matches found"
     assert grep(toolset(a="x"), "x", output=output, glob="*.py").message.startswith("No matches found: no file matches")
 
@@ -183,7 +183,7 @@ def test_no_answer_shows_whether_a_pattern_matches_withheld_contents(more: dict[
 
 
 @pytest.mark.parametrize("more", [{"context": 2}, {"multiline": True, "context": 2}, {"output": "counts"}])
-def test_the_lines_of_a_search_whose_results_no_answer_may_show_are_kept_as_a_blob(more: dict[str, object]) -> None:
+def test_matching_lines_of_withheld_results_are_kept_as_a_blob(more: dict[str, object]) -> None:
     rule = PolicyRule(effect="blob", operations=["search"], paths="secret", reason="why")
     result = grep(toolset(Policy([rule]), secret="before\nkey x\nwombat\n"), "x", **more)
 
@@ -193,20 +193,20 @@ def test_the_lines_of_a_search_whose_results_no_answer_may_show_are_kept_as_a_bl
 
 
 @pytest.mark.parametrize("bound", [{"max_scan_files": 1}, {"max_scan_bytes": 12}])
-def test_a_file_that_no_answer_may_show_takes_no_part_of_the_budget_of_a_search(bound: dict[str, int]) -> None:
+def test_withheld_files_do_not_use_the_budget_of_a_search(bound: dict[str, int]) -> None:
     tools = toolset(hidden("blob"), Capability(**bound), secret="x\n" * 6, with_x="x\n" * 6)  # type: ignore[arg-type]
     found = receipt(grep(tools, "x", output="files"))
     assert (found.files, found.truncated, found.withheld_skipped) == (("/with_x",), False, 1)
 
 
-def test_lines_around_a_match_keep_to_what_may_be_read_of_a_file() -> None:
+def test_context_lines_respect_the_limit_on_reading_a_file() -> None:
     tools = toolset(capability=Capability(max_read_bytes=8), poem=POEM)
 
     assert grep(tools, "two", context=1).message == "/poem-1-one\n/poem:2:two"
     assert grep(tools, "three", context=1).message == "/poem:3:three"
 
 
-def test_without_the_right_to_read_no_line_is_shown() -> None:
+def test_no_line_is_shown_without_permission_to_read() -> None:
     tools = toolset(capability=Capability(allowed_fs_ops=["search"]), poem=POEM)
 
     result = grep(tools, "three", context=2)

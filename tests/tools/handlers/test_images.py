@@ -53,7 +53,7 @@ def look(tools: Toolset, **more: object) -> ToolResult[object]:
 
 
 @pytest.mark.parametrize("media_type", IMAGES)
-def test_an_image_is_shown_as_one(media_type: str) -> None:
+def test_an_image_is_returned_as_an_image(media_type: str) -> None:
     data = IMAGES[media_type]
 
     result = look(toolset(data))
@@ -64,18 +64,18 @@ def test_an_image_is_shown_as_one(media_type: str) -> None:
     assert (receipt.media_type, receipt.size_bytes, receipt.content) == (media_type, len(data), None)
 
 
-def test_images_are_returned_to_runtimes_that_name_their_provider() -> None:
+def test_images_are_returned_if_the_runtime_names_its_provider() -> None:
     for provider in ("openai", "anthropic", "gemini", "mcp"):
         assert read(toolset(provider=provider)).images
     assert not read(toolset(provider="mcp"), images=False).images
     assert read(toolset()).error_code == "not_utf8"
 
 
-def test_models_are_not_shown_how_to_switch_images_off() -> None:
+def test_the_option_to_disable_images_is_hidden_from_models() -> None:
     assert "images" not in str(toolset(provider="mcp").definitions())
 
 
-def test_an_image_is_not_written_into_the_record_of_the_call() -> None:
+def test_an_image_is_not_stored_in_the_record_of_the_call() -> None:
     tools = toolset(PNG + b"\xff" * 100_000)
 
     look(tools)
@@ -84,7 +84,7 @@ def test_an_image_is_not_written_into_the_record_of_the_call() -> None:
     assert len(call.receipt) < 1000
 
 
-def test_bytes_and_lines_of_an_image_are_read_as_of_any_file() -> None:
+def test_bytes_and_lines_of_an_image_are_read_as_from_any_file() -> None:
     assert look(toolset(), encoding="bytes").message == b64encode(PNG).decode()
     assert look(toolset(), limit=1).error_code == "not_utf8"
     assert look(toolset(b"\xff\xfe\x00")).error_code == "not_utf8"
@@ -106,13 +106,13 @@ def test_an_image_that_is_too_large_is_refused() -> None:
     ],
     ids=["inline", "read"],
 )
-def test_an_image_that_may_not_be_shown_is_not(capability: Capability) -> None:
+def test_a_withheld_image_is_not_shown(capability: Capability) -> None:
     result = look(toolset(capability=capability))
 
     assert (result.success, result.images, result.error_code) == (False, (), "inline_required_too_large")
 
 
-def test_of_an_image_that_the_policy_withholds_not_even_its_kind_is_told() -> None:
+def test_not_even_the_kind_of_a_withheld_image_is_revealed() -> None:
     rule = PolicyRule(effect="blob", operations=["read"], paths="/", reason="secret")
     result = look(toolset(policy=Policy([rule])))
 
@@ -120,7 +120,7 @@ def test_of_an_image_that_the_policy_withholds_not_even_its_kind_is_told() -> No
     assert "image" not in f"{result.message}{result.value}".replace("image_type", "").replace("images", "")
 
 
-def test_every_provider_takes_the_content_of_a_result_with_an_image() -> None:
+def test_every_provider_accepts_the_content_of_a_result_with_an_image() -> None:
     result = look(toolset())
     data = b64encode(PNG).decode()
     text = result.message
@@ -148,7 +148,7 @@ def test_every_provider_takes_the_content_of_a_result_with_an_image() -> None:
     assert [part.type for part in answered.content] == ["text", "image"]
 
 
-def test_chat_completions_takes_no_images_from_tools_and_the_model_is_told_so() -> None:
+def test_with_chat_completions_the_model_is_told_that_tools_cannot_return_images() -> None:
     content = look(toolset()).content("openai")
 
     message = {"role": "tool", "tool_call_id": "a", "content": content}
@@ -163,7 +163,7 @@ def test_a_result_without_images_is_its_message(provider: Provider) -> None:
     assert part["text"] == "one\ntwo\nthree"
 
 
-def test_the_content_for_no_provider_is_refused() -> None:
+def test_content_requires_a_known_provider() -> None:
     with pytest.raises(ValueError, match="there is no provider 'cohere'"):
         look(toolset()).content(cast(Provider, "cohere"))
 
@@ -171,7 +171,7 @@ def test_the_content_for_no_provider_is_refused() -> None:
 # Line numbers
 
 
-def test_lines_are_numbered_as_cat_does_when_asked() -> None:
+def test_lines_are_numbered_as_by_cat_on_request() -> None:
     tools = toolset()
 
     assert read(tools, "/text").message == "one\ntwo\nthree"
@@ -199,7 +199,7 @@ def test_models_of_anthropic_get_line_numbers_unless_they_ask_for_none() -> None
     assert read(tools, "/text", offset_bytes=0).message == "one\ntwo\nthree"
 
 
-def test_a_definition_tells_the_default_that_calls_have() -> None:
+def test_a_definition_states_the_default_that_calls_use() -> None:
     def default(tools: Toolset) -> object:
         (tool,) = [one for one in tools.definitions("anthropic") if one["name"] == "read_file"]
         schema = cast("dict[str, dict[str, dict[str, object]]]", tool["input_schema"])
@@ -217,7 +217,7 @@ def test_the_provider_of_a_toolset_is_the_default_of_its_definitions() -> None:
         toolset(provider=cast(Provider, "cohere"))
 
 
-def test_the_provider_of_a_prompt_holds_for_its_tools() -> None:
+def test_the_provider_of_a_prompt_applies_to_its_tools() -> None:
     session = Session()
     section = VfsSection(session=session)
     section.filesystem.write("/text", "one\n")

@@ -31,7 +31,7 @@ def receipt(result: ToolResult[object]) -> LsReceipt:
     return result.value_as(LsReceipt)
 
 
-def test_one_level_is_listed_unless_more_are_asked_for(fs: InMemoryFilesystem) -> None:
+def test_one_level_is_listed_by_default(fs: InMemoryFilesystem) -> None:
     assert ls(fs).message == "README.md\nempty/\nlink@\nsrc/"
     assert ls(fs).summary_text == "/ has 4 entries"
 
@@ -48,7 +48,7 @@ def test_levels_are_indented_below_their_directories(fs: InMemoryFilesystem) -> 
     assert [entry.path for entry in entries][-2:] == ["/src/app", "/src/lib.py"]
 
 
-def test_sizes_are_shown_of_files(fs: InMemoryFilesystem) -> None:
+def test_sizes_of_files_are_shown(fs: InMemoryFilesystem) -> None:
     result = ls(fs, sizes=True)
 
     assert result.message == "README.md 6\nempty/\nlink@\nsrc/"
@@ -56,7 +56,7 @@ def test_sizes_are_shown_of_files(fs: InMemoryFilesystem) -> None:
     assert ls(fs, path="/src", sizes=True, depth=2).message == "app/\n  main.py 5\nlib.py 0"
 
 
-def test_a_long_tree_is_cut_and_not_counted_to_the_end(fs: InMemoryFilesystem) -> None:
+def test_a_long_tree_is_cut_without_counting_the_rest(fs: InMemoryFilesystem) -> None:
     result = ls(fs, depth=3, max_results=5, sizes=True)
 
     assert result.message == (
@@ -67,7 +67,7 @@ def test_a_long_tree_is_cut_and_not_counted_to_the_end(fs: InMemoryFilesystem) -
     assert receipt(ls(fs, depth=3, max_results=7)).truncated is False
 
 
-def test_one_level_is_counted_to_the_end_when_it_is_cut(fs: InMemoryFilesystem) -> None:
+def test_a_single_level_that_is_cut_is_still_counted(fs: InMemoryFilesystem) -> None:
     result = ls(fs, max_results=2)
 
     assert result.message == "README.md\nempty/\n[/ has 4 entries, of which 2 are shown; set max_results to see more]"
@@ -78,7 +78,7 @@ def test_an_empty_directory_has_no_levels(fs: InMemoryFilesystem) -> None:
     assert ls(fs, path="/empty", depth=3).message == "/empty has 0 entries in 3 levels"
 
 
-def test_what_may_not_be_listed_is_left_out_on_every_level(fs: InMemoryFilesystem) -> None:
+def test_entries_that_may_not_be_listed_are_omitted_on_every_level(fs: InMemoryFilesystem) -> None:
     policy = Policy([PolicyRule(effect="deny", operations=["list"], paths="/src/app", reason="private")])
 
     result = ls(fs, policy=policy, depth=3, sizes=True)
@@ -86,13 +86,13 @@ def test_what_may_not_be_listed_is_left_out_on_every_level(fs: InMemoryFilesyste
     assert result.message == "README.md 6\nempty/\nlink@\nsrc/\n  lib.py 0"
 
 
-def test_a_size_that_may_not_be_looked_at_is_not_shown(fs: InMemoryFilesystem) -> None:
+def test_a_size_is_not_shown_without_permission(fs: InMemoryFilesystem) -> None:
     policy = Policy([PolicyRule(effect="deny", operations=["stat", "list"], paths="/README.md", reason="private")])
 
     assert "README" not in ls(fs, policy=policy, sizes=True).message
 
 
-def test_names_that_no_answer_may_show_are_kept_as_a_blob_on_every_level(fs: InMemoryFilesystem) -> None:
+def test_withheld_names_are_kept_as_a_blob_on_every_level(fs: InMemoryFilesystem) -> None:
     policy = Policy([PolicyRule(effect="blob", operations=["list"], paths="/src/app/main.py", reason="private")])
 
     result = ls(fs, policy=policy, depth=3)

@@ -42,7 +42,7 @@ CALLS: dict[str, tuple[str, dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("tool", CALLS)
-def test_a_missing_directory_is_named_with_the_nearest_that_exists(tools: Toolset, tool: str) -> None:
+def test_a_missing_directory_is_named_with_its_nearest_existing_parent(tools: Toolset, tool: str) -> None:
     verb, arguments = CALLS[tool]
     result = tools.call(tool, {"path": "/src/ap/deep/nowhere.py", **arguments})
     assert result.error_code == "not_found"
@@ -83,11 +83,11 @@ def test_a_patch_proposes_the_same(tools: Toolset) -> None:
         ("/src/lib/something", None),
     ],
 )
-def test_the_path_that_is_meant(files: InMemoryFilesystem, path: str, meant: str | None) -> None:
+def test_the_intended_path_is_proposed(files: InMemoryFilesystem, path: str, meant: str | None) -> None:
     assert similar_path(files, path) == meant
 
 
-def test_a_name_in_another_letter_case_comes_first(files: InMemoryFilesystem) -> None:
+def test_a_name_that_differs_in_case_comes_first(files: InMemoryFilesystem) -> None:
     files.write("/src/app/F1.py", "")
     files.write("/src/app/f11.py", "")
     assert similar_path(files, "/src/app/f1.py") == "/src/app/F1.py"
@@ -105,7 +105,7 @@ def test_a_name_in_another_letter_case_comes_first(files: InMemoryFilesystem) ->
 )
 @pytest.mark.parametrize("path", ["/src/ap/f.py", "/src/APP/f.py"])
 @pytest.mark.parametrize("tool", ["read_file", "stat", "apply_patch"])
-def test_what_a_policy_hides_is_not_proposed(
+def test_hidden_paths_are_not_proposed(
     session: Session, files: InMemoryFilesystem, rule: PolicyRule, path: str, tool: str
 ) -> None:
     tools = Toolset(session, files, policy=Policy([rule]))
@@ -124,7 +124,9 @@ def test_nothing_beyond_the_capability_is_proposed(
     assert message == "cannot read '/src/lib/f.py': there is no such entry; list '/src/lib' to see what is there"
 
 
-def test_the_search_for_what_is_meant_is_bounded(files: InMemoryFilesystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_the_intended_path_is_bounded(
+    files: InMemoryFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(30):
         files.write(f"/many/{number}/file.py", "")
     files.write("/zoo/rare.py", "")

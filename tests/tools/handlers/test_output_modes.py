@@ -38,7 +38,7 @@ def value_of(result: ToolResult[object], name: str) -> object:
 
 
 @pytest.mark.parametrize(("name", "arguments", "field"), LARGE_ANSWERS)
-def test_what_does_not_fit_inline_is_a_blob(name: str, arguments: dict[str, object], field: str) -> None:
+def test_results_that_do_not_fit_inline_are_blobs(name: str, arguments: dict[str, object], field: str) -> None:
     tools = toolset(Capability(max_inline_bytes=10))
     inline = toolset().call(name, {**arguments, "output_mode": "require_inline"})
     result = tools.call(name, arguments)
@@ -64,7 +64,7 @@ def test_what_does_not_fit_inline_is_a_blob(name: str, arguments: dict[str, obje
 
 
 @pytest.mark.parametrize(("name", "arguments", "field"), LARGE_ANSWERS)
-def test_inline_that_is_required_and_does_not_fit_is_an_error(
+def test_a_required_inline_result_that_does_not_fit_is_an_error(
     name: str, arguments: dict[str, object], field: str
 ) -> None:
     tools = toolset(Capability(max_inline_bytes=10))
@@ -75,7 +75,7 @@ def test_inline_that_is_required_and_does_not_fit_is_an_error(
     assert tools.session.seq == before + 1
 
 
-def test_without_a_capability_a_model_still_gets_no_megabytes() -> None:
+def test_results_are_limited_even_without_a_capability() -> None:
     tools = toolset()
     result = tools.call("read_file", {"path": "/large.txt", "limit": 10**6})
     assert isinstance(value_of(result, "content"), BlobReference)
@@ -84,14 +84,14 @@ def test_without_a_capability_a_model_still_gets_no_megabytes() -> None:
     assert tools.call("read_file", {"path": "/large.txt", "limit": 100}).message.startswith("a line of text")
 
 
-def test_the_same_content_is_kept_once() -> None:
+def test_equal_contents_are_kept_once() -> None:
     tools = toolset(Capability(max_inline_bytes=10))
     references = {value_of(tools.call("read_file", {"path": "/large.txt"}), "content") for _ in range(3)}
     assert len(references) == 1
     assert sum(record.event.__class__.__name__ == "KeptBlob" for record in tools.session.records) == 1
 
 
-def test_blobs_are_in_what_is_saved_and_outlive_a_rollback(tmp_path: Path) -> None:
+def test_blobs_are_saved_and_survive_a_rollback(tmp_path: Path) -> None:
     tools = toolset(Capability(max_inline_bytes=10))
     tools.session.snapshot("before")
     reference = value_of(tools.call("read_file", {"path": "/large.txt"}), "content")
@@ -105,7 +105,7 @@ def test_blobs_are_in_what_is_saved_and_outlive_a_rollback(tmp_path: Path) -> No
     assert InMemoryFilesystem(loaded.session).read_bytes("/again").size_bytes == reference.size
 
 
-def test_bytes_and_references_as_receipts_have_them_can_be_written() -> None:
+def test_bytes_and_references_from_receipts_can_be_written() -> None:
     tools = toolset(Capability(max_inline_bytes=10))
     assert tools.call("write_file", {"path": "/b", "content": {"base64": "AAH/"}}).success
     assert tools.filesystem.read_bytes("/b").content == b"\0\1\xff"
@@ -125,7 +125,7 @@ def test_bytes_and_references_as_receipts_have_them_can_be_written() -> None:
         (5, "invalid_arguments", "content"),
     ],
 )
-def test_a_content_that_is_none_is_refused(content: object, code: str, word: str) -> None:
+def test_an_invalid_content_is_refused(content: object, code: str, word: str) -> None:
     tools = toolset()
     before = tools.filesystem.tree()
     result = tools.call("write_file", {"path": "/x", "content": content})
@@ -134,7 +134,7 @@ def test_a_content_that_is_none_is_refused(content: object, code: str, word: str
     assert tools.filesystem.tree() is before
 
 
-def test_whole_lines_count_for_what_fits_inline() -> None:
+def test_inline_results_are_cut_at_whole_lines() -> None:
     tools = toolset(Capability(max_inline_bytes=5000))
     tools.filesystem.write("/min.js", "a" * 100_000 + "needle\n")
     found = tools.call("grep", {"pattern": "needle"})
@@ -143,13 +143,13 @@ def test_whole_lines_count_for_what_fits_inline() -> None:
     assert required.error_code == "inline_required_too_large"
 
 
-def test_a_preview_is_no_longer_than_what_may_be_inline() -> None:
+def test_a_preview_is_no_longer_than_the_inline_limit() -> None:
     reference = value_of(toolset(Capability(max_inline_bytes=10)).call("read_file", {"path": "/large.txt"}), "content")
     assert isinstance(reference, BlobReference)
     assert reference.preview == "a line of "
 
 
-def test_what_a_command_prints_is_kept_as_a_blob_where_it_may_not_be_inline() -> None:
+def test_output_of_a_command_that_may_not_be_inline_is_kept_as_a_blob() -> None:
     tools = toolset(Capability(max_inline_bytes=10))
     result = tools.call("shell", {"command": "seq 100; echo short >&2"})
     out = value_of(result, "stdout")

@@ -55,7 +55,7 @@ def test_a_patch_changes_several_files_in_one_call(toolset: Toolset) -> None:
     assert not toolset.filesystem.exists("/old.txt")
 
 
-def test_a_patch_that_fails_tells_of_every_file_and_changes_nothing(toolset: Toolset) -> None:
+def test_the_error_of_a_failed_patch_names_every_file_and_nothing_changes(toolset: Toolset) -> None:
     before = toolset.filesystem.tree().fingerprint
     result = toolset.call(
         "apply_patch",
@@ -85,7 +85,7 @@ def test_a_patch_that_fails_tells_of_every_file_and_changes_nothing(toolset: Too
         ({"patch": "x", "patch_format": "tar"}, "error", "invalid_arguments"),
     ],
 )
-def test_what_is_wrong_has_a_status_and_a_code(
+def test_every_error_has_a_status_and_a_code(
     toolset: Toolset, arguments: dict[str, object], status: str, code: str
 ) -> None:
     toolset.filesystem.write_bytes("/bin", b"\xff\n")
@@ -107,7 +107,7 @@ def test_a_dry_run_answers_the_same_and_writes_nothing(toolset: Toolset) -> None
     assert (value(planned).dry_run, value(done).dry_run) == (True, False)
 
 
-def test_a_replaced_file_and_an_inexact_hunk_are_told(toolset: Toolset) -> None:
+def test_a_replaced_file_and_an_inexact_hunk_are_reported(toolset: Toolset) -> None:
     result = toolset.call(
         "apply_patch",
         patch_of("*** Add File: old.txt", "+new", "*** Update File: src/app.py", "@@", "-  port = 80", "+port = 1"),
@@ -118,7 +118,7 @@ def test_a_replaced_file_and_an_inexact_hunk_are_told(toolset: Toolset) -> None:
     assert "/src/app.py: hunk 1: fits apart from indentation" in result.message
 
 
-def test_a_patch_that_leaves_all_as_it_was_says_so(toolset: Toolset) -> None:
+def test_a_patch_without_effect_says_so(toolset: Toolset) -> None:
     result = toolset.call(
         "apply_patch", patch_of("*** Update File: src/app.py", "@@", " port = 80", "*** Add File: old.txt", "+old")
     )
@@ -189,7 +189,7 @@ def test_blocks_that_cannot_be_applied_change_nothing(
     assert toolset.filesystem.tree().fingerprint == before
 
 
-def test_a_file_that_would_be_too_large_is_told_of_beforehand_too() -> None:
+def test_a_dry_run_reports_a_file_that_would_be_too_large() -> None:
     toolset = Toolset(Session(session_id="s"), limits=Limits(max_file_size=4))
     arguments = patch_of("*** Add File: a", "+12345")
 
@@ -239,7 +239,7 @@ def test_a_patch_stays_inside_the_roots_of_the_capability(lines: tuple[str, ...]
     assert (result.status, result.error_code) == ("forbidden", "path_forbidden")
 
 
-def test_a_patch_below_the_roots_needs_no_look_above_them() -> None:
+def test_a_patch_below_the_roots_does_not_access_their_parents() -> None:
     toolset = guarded(fs_roots=("/src/deep/er",))
     assert toolset.call("apply_patch", patch_of("*** Add File: src/deep/er/new/x", "+1")).success
 
@@ -247,7 +247,7 @@ def test_a_patch_below_the_roots_needs_no_look_above_them() -> None:
 @pytest.mark.parametrize(
     "capability", [{"max_changed_files": 1}, {"max_write_bytes": 3}, {"allowed_fs_ops": ("read", "edit")}]
 )
-def test_a_dry_run_is_refused_as_the_call_would_be(capability: dict[str, object]) -> None:
+def test_a_dry_run_is_refused_like_the_real_call(capability: dict[str, object]) -> None:
     arguments = patch_of("*** Add File: a", "+12345", "*** Add File: b", "+1")
     planned = guarded(**capability).call("apply_patch", {**arguments, "dry_run": True})
     done = guarded(**capability).call("apply_patch", arguments)

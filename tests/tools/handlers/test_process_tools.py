@@ -68,7 +68,7 @@ def wait(tools: Toolset, process_id: str) -> Any:
 # Answers
 
 
-def test_a_server_is_started_asked_and_ended(tools: Toolset) -> None:
+def test_a_server_is_started_queried_and_ended(tools: Toolset) -> None:
     server = start(tools, "while read word; do echo got $word; done; echo bye >&2; exit 3")
 
     ok(tools.call("process_input", {"process_id": server, "text": "one\n"}))
@@ -95,7 +95,7 @@ def test_long_output_is_read_in_steps_or_from_its_end(tools: Toolset) -> None:
     assert text == "".join(f"{i}\n" for i in range(1, 1001))
 
 
-def test_waiting_for_one_that_runs_on_is_an_answer(tools: Toolset) -> None:
+def test_waiting_for_a_process_that_keeps_running_is_an_answer(tools: Toolset) -> None:
     process = start(tools, "sleep 1000")
 
     answer = tools.call("process_wait", {"process_id": process, "timeout": 0.01})
@@ -139,7 +139,7 @@ def test_control_characters_are_escaped_in_the_message_and_not_in_the_receipt(to
     assert "\x1b" not in tools.call("process_list", {}).message
 
 
-def test_large_output_is_a_blob_where_the_capability_says_so(opened: Open) -> None:
+def test_large_output_is_a_blob_if_the_capability_says_so(opened: Open) -> None:
     tools = opened(capability=Capability(max_inline_bytes=10))
     process = start(tools, "seq 100")
     wait(tools, process)
@@ -152,7 +152,7 @@ def test_large_output_is_a_blob_where_the_capability_says_so(opened: Open) -> No
 # Refusals
 
 
-def test_an_input_that_was_ended_takes_no_more(tools: Toolset) -> None:
+def test_a_closed_input_accepts_no_more(tools: Toolset) -> None:
     process = start(tools, "sleep 600")
     ok(tools.call("process_input", {"process_id": process, "text": "", "close": True}))
     more = tools.call("process_input", {"process_id": process, "text": "more"})
@@ -175,7 +175,7 @@ def test_an_input_that_was_ended_takes_no_more(tools: Toolset) -> None:
         ("process_wait", {"process_id": "p0"}, "process_not_found"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_a_code(
+def test_invalid_operations_are_refused_with_a_code(
     tools: Toolset, name: str, arguments: dict[str, object], code: str
 ) -> None:
     named = {"RUNNING": start(tools, "sleep 1000"), "ENDED": start(tools, "true")}
@@ -187,7 +187,7 @@ def test_what_cannot_be_done_is_refused_with_a_code(
     assert (answer.success, answer.error_code) == (False, code)
 
 
-def test_too_many_are_refused(opened: Open) -> None:
+def test_too_many_processes_are_refused(opened: Open) -> None:
     options = ProcessOptions(sandbox="off", process_limits=ProcessLimits(max_running=1, grace=0.2))
     tools = opened(tools=process_tools(options))
     start(tools, "sleep 1000")
@@ -198,7 +198,9 @@ def test_too_many_are_refused(opened: Open) -> None:
     assert len(tools.session[ProcessStarted].all()) == 1
 
 
-def test_without_a_sandbox_one_that_needs_it_does_not_start(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_needs_a_sandbox_does_not_start_without_one(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tools = opened(tools=process_tools())
     monkeypatch.setenv("PATH", "/nowhere")
 
@@ -207,7 +209,7 @@ def test_without_a_sandbox_one_that_needs_it_does_not_start(opened: Open, monkey
     assert answer.error_code == "sandbox_unavailable"
 
 
-def test_files_in_memory_have_no_processes() -> None:
+def test_processes_cannot_run_on_files_in_memory() -> None:
     session = Session()
     tools = Toolset(session, InMemoryFilesystem(session), tools=PROCESS_TOOLS)
 
@@ -292,7 +294,7 @@ def test_a_call_that_fails_has_started_nothing(tools: Toolset) -> None:
     assert tools.session[ProcessStarted].all() == ()
 
 
-def test_a_process_runs_when_the_transaction_around_its_call_is_committed(tools: Toolset, tmp_path: Path) -> None:
+def test_a_process_runs_once_the_surrounding_transaction_is_committed(tools: Toolset, tmp_path: Path) -> None:
     with tools.session.transaction():
         process = start(tools, "touch made")
         assert not (tmp_path / "root" / "made").exists()
@@ -311,7 +313,7 @@ def test_a_nested_transaction_that_fails_ends_only_its_own_processes(tools: Tool
     assert [one.process_id for one in tools.session[ProcessStarted].all()] == [kept]
 
 
-def test_a_wait_ends_at_the_deadline_and_when_it_is_cancelled(tools: Toolset) -> None:
+def test_a_wait_ends_at_the_deadline_or_on_cancellation(tools: Toolset) -> None:
     process = start(tools, "sleep 1000")
 
     late = tools.call("process_wait", {"process_id": process}, timeout=0.05)

@@ -63,7 +63,7 @@ def code(result: ToolResult[object]) -> tuple[str, str | None]:
 # read_file
 
 
-def test_a_whole_file_is_answered_to_the_last_character(fs: InMemoryFilesystem, context: ToolContext) -> None:
+def test_a_whole_file_is_returned_exactly(fs: InMemoryFilesystem, context: ToolContext) -> None:
     text = "\ufeffa\r\nb\x0c\u2028c\n\nno end"
     fs.write("/odd.txt", text)
 
@@ -76,7 +76,7 @@ def test_a_whole_file_is_answered_to_the_last_character(fs: InMemoryFilesystem, 
     assert result.summary_text == "Read /odd.txt (4 lines)"
 
 
-def test_lines_count_from_one_and_a_note_says_how_to_read_on(context: ToolContext) -> None:
+def test_lines_count_from_one_and_a_note_says_how_to_continue(context: ToolContext) -> None:
     result = read_file_handler(ReadFileParams("/src/app.py", offset=1, limit=2), context=context)
 
     assert result.message == "one\ntwo\n[lines 1 to 2 of 3; read on with offset=3]"
@@ -85,14 +85,14 @@ def test_lines_count_from_one_and_a_note_says_how_to_read_on(context: ToolContex
     assert result.value.truncated is True
 
 
-def test_reading_on_ends_without_a_note(context: ToolContext) -> None:
+def test_reading_to_the_end_adds_no_note(context: ToolContext) -> None:
     result = read_file_handler(ReadFileParams("/src/app.py", offset=3), context=context)
 
     assert result.message == "three\n"
     assert result.summary_text == "Read /src/app.py (lines 3 to 3 of 3)"
 
 
-def test_reading_behind_the_end_says_so(context: ToolContext) -> None:
+def test_reading_past_the_end_says_so(context: ToolContext) -> None:
     result = read_file_handler(ReadFileParams("/src/app.py", offset=9), context=context)
 
     assert result.success
@@ -100,7 +100,7 @@ def test_reading_behind_the_end_says_so(context: ToolContext) -> None:
     assert (result.value.content, result.value.lines) == ("", 0)
 
 
-def test_an_empty_file_is_told_as_empty(fs: InMemoryFilesystem, context: ToolContext) -> None:
+def test_an_empty_file_is_reported_as_empty(fs: InMemoryFilesystem, context: ToolContext) -> None:
     fs.write("/empty", "")
 
     result = read_file_handler(ReadFileParams("/empty"), context=context)
@@ -118,7 +118,9 @@ def test_a_long_file_is_cut_at_the_limit_of_the_tools(fs: InMemoryFilesystem, to
     assert toolset.call("read_file", {"path": "/long", "limit": 2500}).message == "x\n" * 2500
 
 
-def test_the_limits_of_the_toolset_hold_on_a_filesystem_without_any(session: Session, fs: InMemoryFilesystem) -> None:
+def test_the_limits_of_the_toolset_apply_to_a_filesystem_without_limits(
+    session: Session, fs: InMemoryFilesystem
+) -> None:
     fs.write("/long", "x\n" * 2500)
     unlimited = InMemoryFilesystem(session)
 
@@ -129,7 +131,7 @@ def test_the_limits_of_the_toolset_hold_on_a_filesystem_without_any(session: Ses
     assert all_of_it.message == "x\n" * 2500
 
 
-def test_bytes_are_given_as_text_where_they_are_text(context: ToolContext) -> None:
+def test_bytes_that_are_text_are_returned_as_text(context: ToolContext) -> None:
     result = read_file_handler(ReadFileParams("/src/app.py", offset_bytes=4, max_bytes=3), context=context)
 
     assert result.message == "two\n[bytes 4 to 7 of 14; read on with offset_bytes=7]"
@@ -168,7 +170,7 @@ def test_a_binary_file_can_be_read_as_bytes(context: ToolContext) -> None:
     assert result.message == "iVBORwA="
 
 
-def test_a_binary_file_is_not_text(toolset: Toolset) -> None:
+def test_reading_a_binary_file_as_text_is_refused(toolset: Toolset) -> None:
     result = toolset.call("read_file", {"path": "/logo.png"})
 
     assert code(result) == ("error", "not_utf8")
@@ -176,20 +178,20 @@ def test_a_binary_file_is_not_text(toolset: Toolset) -> None:
     assert code(toolset.call("read_file", {"path": "/logo.png", "offset_bytes": 0})) == ("error", "not_utf8")
 
 
-def test_reading_bytes_behind_the_end_says_so(toolset: Toolset) -> None:
+def test_reading_bytes_past_the_end_says_so(toolset: Toolset) -> None:
     result = toolset.call("read_file", {"path": "/src/app.py", "offset_bytes": 99})
 
     assert result.message == "[/src/app.py has 14 bytes and byte 99 is past its end]"
 
 
-def test_lines_and_bytes_are_not_chosen_together(toolset: Toolset) -> None:
+def test_lines_and_bytes_cannot_be_selected_together(toolset: Toolset) -> None:
     for more in ({"offset": 1, "max_bytes": 5}, {"limit": 1, "offset_bytes": 0}, {"limit": 1, "encoding": "bytes"}):
         result = toolset.call("read_file", {"path": "/src/app.py", **more})
         assert code(result) == ("error", "invalid_arguments")
         assert "give one pair or the other" in result.message
 
 
-def test_what_cannot_be_read_has_its_status(toolset: Toolset) -> None:
+def test_unreadable_paths_have_their_own_status(toolset: Toolset) -> None:
     for path, expected in {
         "/missing": ("not_found", "not_found"),
         "/src": ("is_directory", "is_directory"),
@@ -201,7 +203,7 @@ def test_what_cannot_be_read_has_its_status(toolset: Toolset) -> None:
         assert code(toolset.call("read_file", {"path": path})) == expected, path
 
 
-def test_a_followed_link_is_read_as_what_it_points_to(session: Session, fs: InMemoryFilesystem) -> None:
+def test_a_followed_link_is_read_as_its_target(session: Session, fs: InMemoryFilesystem) -> None:
     following = InMemoryFilesystem(session, follow_symlinks="within_root_only")
 
     result = read_file_handler(ReadFileParams("/link"), context=make_stub_context(following))
@@ -212,7 +214,7 @@ def test_a_followed_link_is_read_as_what_it_points_to(session: Session, fs: InMe
 # ls, stat, exists
 
 
-def test_a_directory_is_listed_by_name_with_what_each_entry_is(context: ToolContext) -> None:
+def test_a_directory_is_listed_by_name_with_the_kind_of_each_entry(context: ToolContext) -> None:
     result = ls_handler(LsParams(), context=context)
 
     assert result.message == "link@\nlogo.png\nsrc/"
@@ -223,7 +225,7 @@ def test_a_directory_is_listed_by_name_with_what_each_entry_is(context: ToolCont
     assert ls_handler(LsParams("src/lib"), context=context).value.path == "/src/lib"
 
 
-def test_an_empty_directory_is_told_as_empty(fs: InMemoryFilesystem, context: ToolContext) -> None:
+def test_an_empty_directory_is_reported_as_empty(fs: InMemoryFilesystem, context: ToolContext) -> None:
     fs.mkdir("/empty")
 
     assert ls_handler(LsParams("empty"), context=context).message == "/empty has 0 entries"
@@ -242,13 +244,13 @@ def test_a_name_with_a_line_break_stays_on_its_line(fs: InMemoryFilesystem, cont
     assert ls_handler(LsParams("/odd"), context=context).message == "a\\nb"
 
 
-def test_what_cannot_be_listed_has_its_status(toolset: Toolset) -> None:
+def test_unlistable_paths_have_their_own_status(toolset: Toolset) -> None:
     assert code(toolset.call("ls", {"path": "/logo.png"})) == ("error", "not_a_directory")
     assert code(toolset.call("ls", {"path": "/missing"})) == ("not_found", "not_found")
     assert code(toolset.call("ls", {"path": "/link"})) == ("forbidden", "path_forbidden")
 
 
-def test_stat_tells_a_file_a_directory_and_a_link_apart(context: ToolContext) -> None:
+def test_stat_distinguishes_files_directories_and_links(context: ToolContext) -> None:
     file = stat_handler(StatParams("src/app.py"), context=context)
     link = stat_handler(StatParams("/link"), context=context)
     directory = stat_handler(StatParams("/src"), context=context)
@@ -260,7 +262,7 @@ def test_stat_tells_a_file_a_directory_and_a_link_apart(context: ToolContext) ->
     assert directory.value.kind == "directory"
 
 
-def test_exists_answers_for_what_is_there_and_what_is_not(context: ToolContext) -> None:
+def test_exists_answers_for_existing_and_missing_paths(context: ToolContext) -> None:
     assert exists_handler(ExistsParams("src//app.py"), context=context).message == "/src/app.py exists (file)"
     missing = exists_handler(ExistsParams("src/x/../y"), context=context)
     assert missing.success
@@ -274,7 +276,7 @@ def test_exists_refuses_a_path_that_climbs_out(toolset: Toolset) -> None:
 # glob, grep
 
 
-def test_glob_gives_the_newest_first(fs: InMemoryFilesystem, context: ToolContext) -> None:
+def test_glob_lists_the_newest_first(fs: InMemoryFilesystem, context: ToolContext) -> None:
     fs.write("/src/app.py", "newer\n")
 
     result = glob_handler(GlobParams("*.py"), context=context)
@@ -291,7 +293,7 @@ def test_glob_says_that_there_are_more(context: ToolContext) -> None:
     assert result.summary_text == "1 path found, and there are more"
 
 
-def test_grep_gives_path_line_and_text(context: ToolContext) -> None:
+def test_grep_returns_path_line_and_text(context: ToolContext) -> None:
     result = grep_handler(GrepParams("TWO", case_insensitive=True), context=context)
 
     assert result.message == "/src/app.py:2:two\n/src/lib/util.py:1:def two(): pass"
@@ -318,7 +320,7 @@ def test_a_very_long_line_is_shown_around_its_match(fs: InMemoryFilesystem, cont
     assert len(result.value.matches[0].line_content) == 10_006
 
 
-def test_what_cannot_be_searched_has_its_status(toolset: Toolset) -> None:
+def test_unsearchable_paths_have_their_own_status(toolset: Toolset) -> None:
     assert code(toolset.call("grep", {"pattern": "(?<=a)b"})) == ("invalid_regex", "invalid_regex")
     assert code(toolset.call("grep", {"pattern": "a", "glob": "["})) == ("invalid_pattern", "invalid_pattern")
     assert code(toolset.call("grep", {"pattern": "a", "path": "/no"})) == ("not_found", "not_found")

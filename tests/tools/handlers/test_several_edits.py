@@ -61,7 +61,7 @@ def test_each_edit_may_replace_all_of_its_matches() -> None:
     assert text(tools) == "alpha: 1\nb\ngamma: 3\n"
 
 
-def test_an_edit_that_fails_takes_back_those_before_it_and_is_named() -> None:
+def test_an_edit_that_fails_undoes_earlier_ones_and_is_named() -> None:
     tools = toolset()
     before = tools.session.seq
 
@@ -111,14 +111,14 @@ def test_every_refusal_names_its_edit(edits: list[Pair], code: str, number: int)
         ),
     ],
 )
-def test_edits_that_are_given_wrongly_are_invalid_arguments(arguments: dict[str, object], problem: str) -> None:
+def test_malformed_edits_are_invalid_arguments(arguments: dict[str, object], problem: str) -> None:
     result = toolset().call("edit_file", {"path": "/a", **arguments})
 
     assert result.error_code == "invalid_arguments"
     assert result.message.startswith(f"cannot call edit_file: {problem}")
 
 
-def test_one_edit_in_the_list_is_as_one_without() -> None:
+def test_a_list_of_one_edit_equals_a_single_edit() -> None:
     listed, single = toolset(), toolset()
 
     result = edit(listed, [("beta", "x")])
@@ -127,7 +127,7 @@ def test_one_edit_in_the_list_is_as_one_without() -> None:
     assert text(listed) == text(single)
 
 
-def test_what_grows_too_large_on_the_way_is_refused_before_it_is_made() -> None:
+def test_an_intermediate_result_that_is_too_large_is_refused_before_it_is_built() -> None:
     tools = toolset(limits=Limits(max_file_size=100_000))
     everything = {"old_string": "a", "new_string": "a" * 90_000, "replace_all": True}
     arguments = {"path": "/a", "edits": [{"old_string": "1", "new_string": "2"}, everything]}
@@ -142,7 +142,7 @@ def test_the_replacements_of_all_edits_count_together() -> None:
     assert result.error_code == "limit_exceeded"
 
 
-def test_a_refusal_quotes_nothing_of_a_file_that_is_kept_out_of_answers() -> None:
+def test_a_refusal_quotes_nothing_from_a_withheld_file() -> None:
     policy = Policy([PolicyRule(effect="blob", operations=["read"], paths="/a", reason="secret")])
 
     result = edit(toolset(policy=policy), [("alpha", "x"), ("gama = 3", "y")])
@@ -151,7 +151,7 @@ def test_a_refusal_quotes_nothing_of_a_file_that_is_kept_out_of_answers() -> Non
     assert "gamma" not in f"{result.message}{result.value}"
 
 
-def test_a_long_file_is_recorded_by_what_changes_in_it() -> None:
+def test_edits_of_a_long_file_are_recorded_as_small_pieces() -> None:
     tools = toolset()
     tools.filesystem.write("/a", "line\n" * 10_000 + TEXT)
 

@@ -90,7 +90,7 @@ def test_a_large_file_that_a_command_leaves_can_be_read(toolset: Make) -> None:
     assert tools.filesystem.read_bytes("/large", offset=4_999_999).content == b"\0end\n"
 
 
-def test_a_rollback_to_a_snapshot_takes_back_what_a_command_did(toolset: Make) -> None:
+def test_a_rollback_to_a_snapshot_undoes_a_command(toolset: Make) -> None:
     tools = toolset()
     before = tools.filesystem.tree().fingerprint
     tools.session.snapshot("before")
@@ -101,7 +101,7 @@ def test_a_rollback_to_a_snapshot_takes_back_what_a_command_did(toolset: Make) -
     assert tools.filesystem.tree().fingerprint == before
 
 
-def test_a_rollback_to_a_record_takes_back_what_a_command_did(toolset: Make) -> None:
+def test_a_rollback_to_a_record_undoes_a_command(toolset: Make) -> None:
     tools = toolset()
     before, seq = tools.filesystem.tree().fingerprint, tools.session.seq
 
@@ -111,7 +111,7 @@ def test_a_rollback_to_a_record_takes_back_what_a_command_did(toolset: Make) -> 
     assert tools.filesystem.tree().fingerprint == before
 
 
-def test_a_command_that_changes_nothing_leaves_no_record_but_the_call(toolset: Make) -> None:
+def test_a_command_that_changes_nothing_leaves_only_the_record_of_the_call(toolset: Make) -> None:
     tools = toolset()
     before = tools.filesystem.tree().fingerprint
 
@@ -131,7 +131,7 @@ def test_a_command_runs_in_the_directory_that_it_names(toolset: Make) -> None:
     assert shell(tools, "cat file", cwd="/a b/\n/-x").value.stdout == "deep\n"
 
 
-def test_a_directory_whose_name_is_no_text_is_found_on_the_host(tmp_path: Path) -> None:
+def test_a_directory_whose_name_is_not_text_is_found_on_the_host(tmp_path: Path) -> None:
     name = b"caf\xe9"
     (tmp_path / name.decode("utf-8", "surrogateescape")).mkdir()
     session = Session()
@@ -147,7 +147,7 @@ def test_a_directory_whose_name_is_no_text_is_found_on_the_host(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("no-such-program", 127), ("kill -9 $$", 137)])
-def test_an_exit_code_is_an_answer_and_what_was_done_stays(toolset: Make, command: str, code: int) -> None:
+def test_a_nonzero_exit_code_is_an_answer_and_changes_are_kept(toolset: Make, command: str, code: int) -> None:
     tools = toolset()
 
     result = shell(tools, f"echo report > report; echo failed >&2; {command}")
@@ -158,7 +158,7 @@ def test_an_exit_code_is_an_answer_and_what_was_done_stays(toolset: Make, comman
 
 
 @pytest.mark.sampled(by_rule=True)
-def test_a_command_whose_time_is_over_fails_and_everything_is_undone(toolset: Make) -> None:
+def test_a_command_that_times_out_fails_and_everything_is_undone(toolset: Make) -> None:
     tools = toolset(PLAIN)
     before = tools.filesystem.tree().fingerprint
 
@@ -194,7 +194,7 @@ def state(tools: Toolset) -> tuple[str, list[object]]:
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("command", HAVOC)
-def test_whatever_an_unfinished_command_did_is_undone(toolset: Make, command: str) -> None:
+def test_all_changes_by_an_unfinished_command_are_undone(toolset: Make, command: str) -> None:
     tools = toolset(PLAIN)
     before = state(tools)
 
@@ -208,7 +208,7 @@ def test_whatever_an_unfinished_command_did_is_undone(toolset: Make, command: st
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("command", HAVOC)
-def test_whatever_a_command_did_is_undone_when_its_call_fails_afterwards(toolset: Make, command: str) -> None:
+def test_all_changes_by_a_command_are_undone_if_its_call_fails_afterwards(toolset: Make, command: str) -> None:
     tools = toolset(PLAIN)
     before = state(tools)
 
@@ -245,7 +245,7 @@ def test_a_command_ends_with_the_deadline_of_its_call(toolset: Make) -> None:
     assert tools.filesystem.tree().fingerprint == before
 
 
-def test_a_call_past_its_deadline_runs_nothing(tmp_path: Path) -> None:
+def test_a_call_past_its_deadline_runs_no_command(tmp_path: Path) -> None:
     context = make_stub_context(InMemoryFilesystem(), deadline=0)
 
     with pytest.raises(TimeoutError, match="deadline passed"):
@@ -253,7 +253,7 @@ def test_a_call_past_its_deadline_runs_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_changes_that_are_beyond_the_limits_fail_the_call_and_are_undone(toolset: Make) -> None:
+def test_changes_beyond_the_limits_fail_the_call_and_are_undone(toolset: Make) -> None:
     tools = toolset(limits=Limits(max_total_size=1000))
     before = tools.filesystem.tree().fingerprint
 
@@ -263,7 +263,7 @@ def test_changes_that_are_beyond_the_limits_fail_the_call_and_are_undone(toolset
     assert tools.filesystem.tree().fingerprint == before
 
 
-def test_a_session_that_is_interrupted_is_as_it_was(toolset: Make) -> None:
+def test_an_interrupted_command_leaves_the_session_as_it_was(toolset: Make) -> None:
     tools = toolset(PLAIN)
     before = tools.filesystem.tree().fingerprint
 
@@ -282,9 +282,7 @@ def test_the_message_holds_both_streams_and_a_last_line_in_brackets(toolset: Mak
     assert text == ("out\n[stderr]\nerr\n[Exit code 2, 0 paths changed; not sandboxed: the sandbox is turned off]")
 
 
-def test_the_receipt_and_the_summary_tell_whether_there_was_a_sandbox(
-    toolset: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_receipt_and_summary_say_whether_there_was_a_sandbox(toolset: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     if not BUBBLEWRAP.problem():
         result = shell(toolset(), "true")
         assert result.value.sandboxed is True
@@ -310,7 +308,7 @@ def test_long_output_is_cut_in_the_middle_and_the_receipt_says_so(toolset: Make)
     assert len(result.message) < 300
 
 
-def test_a_runtime_decides_about_variables_and_the_shell(toolset: Make) -> None:
+def test_the_runtime_chooses_variables_and_shell(toolset: Make) -> None:
     options = ShellOptions(sandbox="off", environment={"PORT": "8080"}, environment_allow=("PATH",), shell="/bin/bash")
 
     assert shell(toolset(options), 'echo "$PORT $HOME ${BASH_VERSION:+bash}"').value.stdout == "8080  bash\n"
@@ -319,7 +317,7 @@ def test_a_runtime_decides_about_variables_and_the_shell(toolset: Make) -> None:
 # What is refused
 
 
-def test_a_command_that_needs_a_sandbox_does_not_run_without(
+def test_a_command_that_needs_a_sandbox_does_not_run_without_one(
     toolset: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", "/nonesuch")
@@ -331,9 +329,7 @@ def test_a_command_that_needs_a_sandbox_does_not_run_without(
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_tool_that_comes_with_weakfs_does_not_run_without_a_sandbox(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_default_shell_tool_does_not_run_without_a_sandbox(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", "/nonesuch")
 
     result = shell(Toolset(Session()), f"touch {tmp_path}/ran")
@@ -344,7 +340,7 @@ def test_the_tool_that_comes_with_weakfs_does_not_run_without_a_sandbox(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_filesystem_without_a_directory_says_which_have_one() -> None:
+def test_the_error_for_a_filesystem_without_a_directory_names_those_with_one() -> None:
     files = MockFilesystem()
     files.answer("stat", InMemoryFilesystem().stat("/"))
     assert not isinstance(files, SupportsCheckout)
@@ -373,7 +369,7 @@ def test_a_timeout_is_a_number_above_zero(toolset: Make, timeout: float) -> None
     assert shell(toolset(), "true", timeout=timeout).error_code == "invalid_arguments"
 
 
-def test_a_shell_that_is_not_there_is_an_answer(toolset: Make) -> None:
+def test_a_missing_shell_is_an_answer(toolset: Make) -> None:
     result = shell(toolset(ShellOptions(sandbox="off", shell="/no/shell")), "true")
 
     assert (result.success, result.error_code) == (False, "not_found")
@@ -389,12 +385,12 @@ def test_a_shell_that_is_not_there_is_an_answer(toolset: Make) -> None:
         ({"max_output": -1}, "max_output is -1; give"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_when_they_are_made(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_refused_when_they_are_created(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ShellOptions(**options)
 
 
-def test_the_tool_is_among_those_that_come_with_weakfs_and_can_be_left_out() -> None:
+def test_the_shell_tool_is_a_default_tool_and_can_be_left_out() -> None:
     (tool,) = [tool for tool in DEFAULT_TOOLS if tool.name == "shell"]
 
     assert isinstance(tool, Tool)

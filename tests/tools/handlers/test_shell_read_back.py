@@ -79,7 +79,7 @@ def test_a_file_that_is_too_large_is_refused_and_undone_without_being_read(tools
     assert "All changes made by the program are undone" in result.message
 
 
-def test_a_sparse_file_is_refused_at_once_where_files_of_any_size_are_allowed(toolset: Make) -> None:
+def test_a_sparse_file_is_refused_at_once_even_if_files_of_any_size_are_allowed(toolset: Make) -> None:
     result = refused(toolset(Limits(max_file_size=None), max_changed_bytes=None), "truncate -s 4T x")
 
     assert result.error_code == "file_too_large"
@@ -87,7 +87,7 @@ def test_a_sparse_file_is_refused_at_once_where_files_of_any_size_are_allowed(to
 
 
 @pytest.mark.usefixtures("nothing_large_is_read")
-def test_files_that_are_too_large_together_are_refused_without_being_read(toolset: Make) -> None:
+def test_files_with_too_large_a_total_size_are_refused_without_being_read(toolset: Make) -> None:
     result = refused(toolset(), "for i in $(seq 100); do truncate -s 30M $i; done")
 
     assert result.error_code == "quota_exceeded"
@@ -127,7 +127,7 @@ def test_too_many_files_are_refused_and_undone(toolset: Make) -> None:
     assert shell(tools, "mkdir new && cd new && seq 50 | xargs touch").success
 
 
-def test_a_command_may_fill_a_quota_and_not_exceed_it(toolset: Make) -> None:
+def test_a_command_may_fill_a_quota_but_not_exceed_it(toolset: Make) -> None:
     # There are 10 bytes in one file and one directory.
     tools = toolset(Limits(max_total_size=20, max_node_count=4))
     assert refused(tools, "printf 12345678901 > more").error_code == "quota_exceeded"
@@ -135,7 +135,7 @@ def test_a_command_may_fill_a_quota_and_not_exceed_it(toolset: Make) -> None:
     assert shell(tools, "printf 1234567890 > more; mkdir a").success
 
 
-def test_what_was_there_before_a_command_is_not_refused(tmp_path: Path) -> None:
+def test_files_that_existed_before_a_command_are_not_refused(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "large").write_bytes(bytes(2000))
     limits = Limits(max_file_size=1000, max_total_size=100, max_node_count=1)
@@ -147,7 +147,7 @@ def test_what_was_there_before_a_command_is_not_refused(tmp_path: Path) -> None:
     assert refused(tools, "echo x >> large").error_code == "file_too_large"
 
 
-def test_reading_back_stops_when_the_time_of_the_call_is_over(toolset: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_back_stops_at_the_deadline_of_the_call(toolset: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = toolset()
     monkeypatch.setattr(running, "READING_BACK", -1.0)
     ticks = iter(range(0, 10**9, 10))
@@ -174,7 +174,7 @@ def test_a_scan_can_be_stopped_from_outside_and_everything_is_undone(toolset: Ma
     assert tools.filesystem.tree().fingerprint == before
 
 
-def test_other_calls_of_the_session_go_on_while_changes_are_read_back(toolset: Make) -> None:
+def test_other_calls_of_the_session_continue_while_changes_are_read_back(toolset: Make) -> None:
     tools = toolset()
     fs: Any = tools.filesystem
     went_on: list[bool] = []
@@ -199,7 +199,7 @@ def test_other_calls_of_the_session_go_on_while_changes_are_read_back(toolset: M
 # Set-uid and set-gid
 
 
-def test_files_that_a_command_leaves_set_uid_are_not_so_afterwards(toolset: Make, tmp_path: Path) -> None:
+def test_set_uid_bits_of_files_that_a_command_leaves_are_removed(toolset: Make, tmp_path: Path) -> None:
     tools = toolset()
 
     result = shell(tools, "cp /bin/true tool; chmod 4755 tool; chmod 2700 src/app.py; mkdir d; cp -p tool d/other")
@@ -212,7 +212,7 @@ def test_files_that_a_command_leaves_set_uid_are_not_so_afterwards(toolset: Make
     assert not any(found.values())
 
 
-def test_a_file_that_was_set_uid_before_a_command_stays_so_until_its_content_changes(tmp_path: Path) -> None:
+def test_an_existing_set_uid_bit_stays_until_the_content_changes(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     tool = tmp_path / "root" / "tool"
     tool.write_text("#!/bin/sh\n")
@@ -227,7 +227,7 @@ def test_a_file_that_was_set_uid_before_a_command_stays_so_until_its_content_cha
     assert tool.stat().st_mode & 0o7777 == 0o755
 
 
-def test_directories_that_a_command_leaves_set_gid_are_not_so_afterwards(toolset: Make, tmp_path: Path) -> None:
+def test_set_gid_bits_of_directories_that_a_command_leaves_are_removed(toolset: Make, tmp_path: Path) -> None:
     tools = toolset()
     made = shell(
         tools, "mkdir -p d/inner; chmod 2755 d d/inner src; chmod 6755 .; cp /bin/true d/tool; chmod 2755 d/tool"
@@ -251,7 +251,7 @@ def test_the_root_of_a_checkout_is_named_by_its_path_if_it_loses_its_set_gid_bit
     assert (files.stat("/src").mode, files.stat("/src/d").mode) == (0o755, 0o700)
 
 
-def test_a_directory_that_was_set_gid_before_a_command_stays_so_and_so_do_new_ones_in_it(tmp_path: Path) -> None:
+def test_an_existing_set_gid_bit_of_a_directory_stays_and_is_inherited(tmp_path: Path) -> None:
     (tmp_path / "root" / "shared").mkdir(parents=True)
     (tmp_path / "root" / "shared").chmod(0o2775)
     files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
@@ -267,6 +267,6 @@ def test_a_directory_that_was_set_gid_before_a_command_stays_so_and_so_do_new_on
 
 
 @pytest.mark.parametrize("name", ["max_new_entries", "max_changed_bytes"])
-def test_a_bound_that_makes_no_sense_is_refused(name: str) -> None:
+def test_an_invalid_bound_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is -1; give a whole number of at least 0, or None for no limit"):
         ShellOptions(**{name: -1})  # type: ignore[arg-type]

@@ -50,7 +50,7 @@ def test_writing_says_whether_the_file_is_new(toolset: Toolset) -> None:
     assert text(toolset, "/new/é.txt") == "e"
 
 
-def test_appending_adds_to_the_end_and_makes_a_missing_file(toolset: Toolset) -> None:
+def test_appending_adds_to_the_end_and_creates_a_missing_file(toolset: Toolset) -> None:
     toolset.call("write_file", {"path": "/log", "content": "a\n", "mode": "append"})
     result = toolset.call("write_file", {"path": "/log", "content": "b\n", "mode": "append"})
 
@@ -59,7 +59,7 @@ def test_appending_adds_to_the_end_and_makes_a_missing_file(toolset: Toolset) ->
 
 
 @pytest.mark.parametrize("mode", ["create", "create_new"])
-def test_creating_refuses_what_is_there(toolset: Toolset, mode: str) -> None:
+def test_creating_refuses_existing_paths(toolset: Toolset, mode: str) -> None:
     result = toolset.call("write_file", {"path": "/src/app.py", "content": "x", "mode": mode})
 
     assert (result.status, result.error_code) == ("conflict", "already_exists")
@@ -67,7 +67,7 @@ def test_creating_refuses_what_is_there(toolset: Toolset, mode: str) -> None:
     assert toolset.call("write_file", {"path": "/b", "content": "x", "mode": mode}).success
 
 
-def test_parents_are_not_made_where_that_is_not_wanted(toolset: Toolset) -> None:
+def test_parents_are_not_created_if_disabled(toolset: Toolset) -> None:
     result = toolset.call("write_file", {"path": "/no/b", "content": "x", "create_parents": False})
 
     assert (result.status, result.error_code) == ("not_found", "not_found")
@@ -99,7 +99,7 @@ def test_the_table_of_edits_is_answered(toolset: Toolset, case: dict[str, Any]) 
     assert text(toolset, "/f") == (case["content"] if case["result"] is None else case["result"])
 
 
-def test_an_edit_is_told_in_one_line(toolset: Toolset) -> None:
+def test_an_edit_is_summarized_in_one_line(toolset: Toolset) -> None:
     one = {"file_path": "src/app.py", "old_string": "80", "new_string": "8080"}
 
     assert toolset.call("edit_file", one).message == "Updated /src/app.py (1 replacement)"
@@ -127,7 +127,7 @@ def test_the_record_of_an_edit_is_as_small_as_the_edit(toolset: Toolset) -> None
     assert text(toolset, "/big") == "é" * 100_000 + "pin" + "\n" * 1000
 
 
-def test_an_edit_of_most_of_a_file_is_recorded_as_the_file(toolset: Toolset) -> None:
+def test_an_edit_of_most_of_a_file_is_recorded_as_the_whole_file(toolset: Toolset) -> None:
     toolset.filesystem.write("/all", "x\n" * 10_000)
 
     result = toolset.call(
@@ -158,7 +158,7 @@ def test_a_file_that_is_not_text_is_not_edited(toolset: Toolset) -> None:
     assert "offset 2" in result.message
 
 
-def test_an_edit_that_would_not_fit_is_refused_before_it_is_made() -> None:
+def test_an_edit_beyond_the_size_limit_is_refused_before_it_is_made() -> None:
     toolset = Toolset(Session(session_id="s"), limits=Limits(max_file_size=1_000_000))
     toolset.filesystem.write("/a", "a" * 1_000_000)
 
@@ -177,7 +177,7 @@ contents = st.text(alphabet="aé\n𝄞\ufeff", max_size=30)
 
 
 @given(contents, st.text(alphabet="aé\n𝄞", max_size=3), contents, st.booleans())
-def test_the_tool_writes_what_the_pure_function_gives(content: str, old: str, new: str, replace_all: bool) -> None:
+def test_the_tool_writes_the_result_of_the_pure_function(content: str, old: str, new: str, replace_all: bool) -> None:
     toolset = Toolset(Session(session_id="s"))
     toolset.filesystem.write("/f", content)
 
@@ -203,13 +203,13 @@ def refused_or(edit: Callable[[], Replacement]) -> Replacement | EditError:
 # rm, mkdir, mv, cp
 
 
-def test_removing_counts_what_went(toolset: Toolset) -> None:
+def test_removing_reports_how_much_was_removed(toolset: Toolset) -> None:
     assert toolset.call("rm", {"path": "src", "recursive": True}).message == "Removed /src (2 entries)"
     assert toolset.call("rm", {"path": "/empty"}).message == "Removed /empty"
     assert toolset.filesystem.list() == ()
 
 
-def test_a_directory_that_has_entries_is_not_removed_by_accident(toolset: Toolset) -> None:
+def test_a_directory_with_entries_is_not_removed_by_accident(toolset: Toolset) -> None:
     result = toolset.call("rm", {"path": "/src"})
 
     assert (result.status, result.error_code) == ("error", "directory_not_empty")
@@ -222,14 +222,14 @@ def test_a_directory_with_one_entry_is_refused_in_the_singular(toolset: Toolset)
     assert "delete its 1 entry first" in toolset.call("rm", {"path": "/one"}).message
 
 
-def test_removing_a_link_leaves_what_it_points_to(toolset: Toolset) -> None:
+def test_removing_a_link_keeps_its_target(toolset: Toolset) -> None:
     toolset.filesystem.symlink("src", "/link")
 
     assert toolset.call("rm", {"path": "/link"}).success
     assert toolset.filesystem.exists("/src/app.py")
 
 
-def test_making_a_directory_says_whether_it_is_new(toolset: Toolset) -> None:
+def test_creating_a_directory_says_whether_it_is_new(toolset: Toolset) -> None:
     made = toolset.call("mkdir", {"path": "a/b"})
     again = toolset.call("mkdir", {"path": "/a/b"})
 
@@ -258,7 +258,7 @@ def test_moving_to_the_same_path_changes_nothing(toolset: Toolset) -> None:
     assert toolset.filesystem.tree() is before
 
 
-def test_what_cannot_be_moved_has_its_status(toolset: Toolset) -> None:
+def test_impossible_moves_have_their_own_status(toolset: Toolset) -> None:
     def codes(source: str, destination: str) -> tuple[str, str | None]:
         result = toolset.call("mv", {"source": source, "destination": destination})
         return result.status, result.error_code

@@ -14,7 +14,7 @@ from weakfs import (
 )
 
 
-def test_reading_is_clamped_to_whole_lines(files: Filesystem) -> None:
+def test_reads_are_clamped_to_whole_lines(files: Filesystem) -> None:
     files.write("/src/long.txt", "".join(f"line {n}\n" for n in range(100)))
     result = toolset(files, Capability(max_read_bytes=20)).call("read_file", {"path": "/src/long.txt"})
     assert result.value.content == "line 0\nline 1\n"  # type: ignore[attr-defined]  # the receipt of read_file
@@ -28,7 +28,7 @@ def test_reading_is_clamped_to_whole_lines(files: Filesystem) -> None:
 
 
 @pytest.mark.parametrize("limit", [None, -1])
-def test_a_tool_that_may_write_is_refused_rather_than_given_a_part_of_a_file(
+def test_a_tool_that_may_write_is_refused_instead_of_getting_part_of_a_file(
     files: Filesystem, limit: int | None
 ) -> None:
     files.write("/src/long.txt", "line\n" * 100)
@@ -58,7 +58,7 @@ def test_results_are_clamped(files: Filesystem) -> None:
     assert (paths.value.count, paths.value.truncated) == (3, True)  # type: ignore[attr-defined]  # the receipt of glob
 
 
-def test_a_search_looks_at_so_many_files_and_bytes_and_says_so(files: Filesystem) -> None:
+def test_a_search_scans_a_limited_number_of_files_and_bytes_and_says_so(files: Filesystem) -> None:
     for bound in (Capability(max_scan_files=2), Capability(max_scan_bytes=25)):
         found = toolset(files, bound).call("grep", {"pattern": "port"})
         again = toolset(files, bound).call("grep", {"pattern": "port"})
@@ -150,7 +150,7 @@ def test_patches_are_bounded_in_size_format_files_and_paths(files: Filesystem) -
     assert toolset(files, exact).call("apply_patch", {"patch": PATCH}).success
 
 
-def test_an_edit_replaces_so_many_places(files: Filesystem) -> None:
+def test_the_number_of_replacements_in_an_edit_is_limited(files: Filesystem) -> None:
     files.write("/src/x.py", "x\n" * 5)
     arguments: dict[str, object] = {"path": "/src/x.py", "old_string": "x", "new_string": "y", "replace_all": True}
     refused = toolset(files, Capability(max_edit_replacements=4)).call("edit_file", arguments)

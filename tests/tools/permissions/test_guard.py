@@ -88,7 +88,7 @@ def test_inside_the_roots_everything_works(files: Filesystem) -> None:
         assert result.success, result.message
 
 
-def test_a_policy_lets_grep_go_everywhere_and_writes_only_below_src(files: Filesystem) -> None:
+def test_a_policy_can_allow_grep_everywhere_and_writes_only_below_src(files: Filesystem) -> None:
     tools = toolset(files, policy=SOURCES)
     assert tools.call("grep", {"pattern": "port"}).success
     assert tools.call("write_file", {"path": "/src/new.py", "content": ""}).success
@@ -206,7 +206,7 @@ def test_a_custom_tool_cannot_bypass_the_policy(files: Filesystem, evasion: str)
     assert files.tree().fingerprint == before
 
 
-def test_a_tool_of_a_user_searches_without_what_is_hidden(files: Filesystem) -> None:
+def test_a_custom_tool_searches_without_hidden_files(files: Filesystem) -> None:
     assert handled(files, lambda fs: [match.path for match in fs.grep("port")], policy=SECRETS).value == [
         "/docs/guide.md",
         "/src/app.py",
@@ -214,7 +214,7 @@ def test_a_tool_of_a_user_searches_without_what_is_hidden(files: Filesystem) -> 
     ]
 
 
-def test_only_links_that_both_follow_are_followed(files: Filesystem) -> None:
+def test_only_links_that_filesystem_and_capability_both_allow_are_followed(files: Filesystem) -> None:
     link = {"path": "/src/link.md"}
     assert toolset(files, Capability()).call("read_file", link).success
     assert toolset(files, Capability(follow_symlinks="allow")).call("read_file", link).success
@@ -225,7 +225,7 @@ def test_only_links_that_both_follow_are_followed(files: Filesystem) -> None:
     assert toolset(strict, Capability(follow_symlinks="allow")).call("read_file", {"path": "/b"}).status == "forbidden"
 
 
-def test_links_out_of_the_root_are_outside_of_every_root(tmp_path: Path) -> None:
+def test_links_out_of_the_filesystem_are_outside_every_root(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "outside").write_text("secret\n")
     (tmp_path / "root" / "way").symlink_to("../outside")
@@ -289,7 +289,7 @@ def test_a_filesystem_that_cannot_be_guarded_is_refused_at_once() -> None:
         {"follow_symlinks": "sometimes"},
     ],
 )
-def test_a_capability_that_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
+def test_an_invalid_capability_is_refused(bad: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"there (is|are)|whole number|must be in"):
         Capability(**bad)  # type: ignore[arg-type]  # that is the point
 
@@ -300,7 +300,7 @@ def test_an_empty_list_of_operations_allows_none(files: Filesystem) -> None:
     assert len(DEFAULT_TOOLS) > len(CALLS)
 
 
-def test_what_a_program_did_in_a_checkout_is_undone_where_it_may_not(files: Filesystem) -> None:
+def test_forbidden_changes_by_a_program_in_a_checkout_are_undone(files: Filesystem) -> None:
     def evade(fs: Filesystem) -> object:
         assert isinstance(fs, SupportsCheckout)
         with suppress(PermissionError), fs.checkout() as work:
@@ -314,7 +314,7 @@ def test_what_a_program_did_in_a_checkout_is_undone_where_it_may_not(files: File
     assert files.tree().fingerprint == before
 
 
-def test_a_policy_with_paths_of_the_host_is_refused(tmp_path: Path) -> None:
+def test_a_policy_with_host_paths_is_refused(tmp_path: Path) -> None:
     session = Session()
     files = HostFilesystem(tmp_path, session=session, store=tmp_path.parent / "store")
     rule = PolicyRule(effect="deny", operations=["read"], paths=f"{tmp_path}/secrets", reason="hidden")
@@ -322,7 +322,7 @@ def test_a_policy_with_paths_of_the_host_is_refused(tmp_path: Path) -> None:
         Toolset(session, files, policy=Policy([rule]))
 
 
-def test_a_search_passes_directories_that_may_not_be_searched_to_those_that_may() -> None:
+def test_a_search_reaches_allowed_directories_below_forbidden_ones() -> None:
     rule = PolicyRule(effect="only", operations=["search", "list", "read"], paths="/src", reason="sources only")
     session = Session(session_id="s")
     files = InMemoryFilesystem(session)

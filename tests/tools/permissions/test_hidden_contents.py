@@ -94,7 +94,7 @@ def test_a_refusal_does_not_quote_withheld_contents(session_files: Files, name: 
     assert session_files.read("/secrets/token.py").content == SECRET
 
 
-def test_a_file_that_is_kept_out_of_answers_can_be_changed(session_files: Files) -> None:
+def test_a_withheld_file_can_be_changed(session_files: Files) -> None:
     for policy, capability in ((WITHHELD, None), (None, NO_READ)):
         tools = toolset(session_files, policy, capability)
         done = tools.call(*edit("return alpha", "return beta"))
@@ -105,7 +105,7 @@ def test_a_file_that_is_kept_out_of_answers_can_be_changed(session_files: Files)
         assert session_files.read("/secrets/token.py").content == SECRET
 
 
-def test_an_anchor_that_was_completed_is_not_quoted_where_the_file_is_kept_out_of_answers(session_files: Files) -> None:
+def test_a_completed_anchor_from_a_withheld_file_is_not_quoted(session_files: Files) -> None:
     session_files.write("/secrets/token.py", "class Wombat(quokka):\n    x = 1\n")
     result = toolset(session_files, WITHHELD).call(*patch(UPDATE, "@@ class Wombat", "-    x = 1", "+    x = 2"))
     assert result.success, result.message

@@ -183,7 +183,7 @@ def test_a_blob_of_a_large_open_file_is_written_anywhere(session_files: Files) -
         ("cp", {"source": "/src", "destination": "/copied"}),
     ],
 )
-def test_a_refusal_because_of_what_is_below_names_nothing_that_is_not_listed(
+def test_a_refusal_because_of_hidden_entries_below_does_not_name_them(
     session_files: Files, tool: str, arguments: dict[str, object]
 ) -> None:
     session_files.write("/src/app.py", "1\n")

@@ -94,7 +94,7 @@ def test_a_check_refuses_a_call_before_it_is_made_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("tool", ["write_file", "read_file"])
-def test_a_result_that_is_refused_is_undone_and_not_given(tool: str) -> None:
+def test_a_refused_result_is_undone_and_not_returned(tool: str) -> None:
     def on_result(call: CallToJudge, result: ToolResult[object], context: ToolContext) -> str | None:
         return "it looks like a secret" if result.success else None
 
@@ -124,13 +124,13 @@ def test_a_rule_that_fails_refuses_the_call_and_says_so(policy: Policy) -> None:
     assert tools.filesystem.read("/a.txt").content == "old\n"
 
 
-def test_a_rule_that_gives_anything_but_a_reason_refuses_the_call() -> None:
+def test_a_rule_that_returns_anything_but_a_reason_refuses_the_call() -> None:
     tools = toolset(Policy(check=lambda call, context: True))  # type: ignore[arg-type, return-value]  # the test
     assert "returned a bool instead of None or a reason" in write(tools).message
     assert write(toolset(Policy(check=lambda call, context: ""))).error_code == "policy_denied"
 
 
-def test_rules_of_ones_own_allow_nothing_that_is_forbidden() -> None:
+def test_custom_rules_allow_nothing_that_is_forbidden() -> None:
     denied = PolicyRule(effect="deny", operations=["write"], paths="/a.txt", reason="kept")
     allowing = Policy([denied], check=lambda call, context: None, on_result=lambda call, result, context: None)
     assert write(toolset(allowing)).error_code == "policy_denied"
@@ -154,7 +154,7 @@ def test_the_state_of_a_rule_is_a_slice_that_is_saved_and_rolled_back(tmp_path: 
     assert write(again, "/3").error_code == "policy_denied"
 
 
-def test_a_failed_call_is_shown_too_and_stays_failed() -> None:
+def test_a_rule_also_sees_failed_calls_which_stay_failed() -> None:
     seen: list[tuple[str, str | None]] = []
 
     def on_result(call: CallToJudge, result: ToolResult[object], context: ToolContext) -> str | None:
@@ -171,7 +171,7 @@ def test_a_failed_call_is_shown_too_and_stays_failed() -> None:
     assert seen == [("read_file", "not_found"), ("read_file", "invalid_arguments"), ("write_file", None)]
 
 
-def test_only_a_policy_with_rules_of_its_own_judges_whole_calls() -> None:
+def test_only_a_policy_with_custom_rules_judges_whole_calls() -> None:
     rule = PolicyRule(effect="deny", operations=["read"], paths="/secrets", reason="credentials")
 
     assert not PathPolicy([rule]).has_custom_rules

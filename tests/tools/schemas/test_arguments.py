@@ -52,7 +52,7 @@ def test_arguments_become_the_parameters_of_the_handler() -> None:
     assert (params.path, params.offset, params.limit) == ("/a", 2, None)
 
 
-def test_nothing_is_turned_into_what_was_expected() -> None:
+def test_values_of_the_wrong_type_are_not_converted() -> None:
     assert problems(TOOLS["read_file"], {"path": 5}) == ("path: expected text, got number 5",)
     assert problems(TOOLS["read_file"], {"path": "/a", "limit": "all"}) == (
         "limit: expected a whole number, got text 'all'",
@@ -74,7 +74,7 @@ def test_all_problems_are_named_at_once() -> None:
     )
 
 
-def test_a_choice_names_the_choices() -> None:
+def test_the_error_for_a_wrong_choice_lists_the_choices() -> None:
     assert problems(TOOLS["write_file"], {"path": "/a", "content": "", "mode": "replace"}) == (
         "mode: expected 'overwrite' or 'create' or 'create_new' or 'append', got text 'replace'",
     )
@@ -87,7 +87,7 @@ def test_numbers_have_their_bounds() -> None:
     )
 
 
-def test_null_stands_for_an_argument_that_is_left_out() -> None:
+def test_null_means_that_an_argument_is_omitted() -> None:
     params: Any = TOOLS["grep"].read_arguments({"pattern": "x", "path": None, "glob": None, "max_results": None})
 
     assert (params.path, params.glob, params.max_results) == ("/", None, None)
@@ -103,7 +103,7 @@ def test_an_argument_may_have_another_name() -> None:
     )
 
 
-def test_a_misspelled_argument_is_answered_with_the_tool_s_own_name_for_it() -> None:
+def test_the_error_for_a_misspelled_argument_names_the_right_one() -> None:
     assert problems(TOOLS["read_file"], {"file": "/a"}) == (
         "file: no such argument; did you mean path?",
         "path: missing; give the file",
@@ -113,29 +113,29 @@ def test_a_misspelled_argument_is_answered_with_the_tool_s_own_name_for_it() -> 
     )
 
 
-def test_an_unknown_argument_without_a_near_name_is_answered_with_all_names() -> None:
+def test_the_error_for_an_unknown_argument_without_a_similar_name_lists_all_names() -> None:
     assert problems(TOOLS["ls"], {"verbose": True}) == (
         "verbose: no such argument; use path, max_results, depth or sizes",
     )
 
 
-def test_half_a_surrogate_pair_is_no_text() -> None:
+def test_a_lone_surrogate_is_not_text() -> None:
     assert problems(TOOLS["rm"], {"path": "/a\ud800"}) == (
         "path: contains a lone surrogate at position 2; leave it out",
     )
 
 
 @pytest.mark.parametrize("arguments", [None, 5, "text", [], [["path", "/a"]], True])
-def test_arguments_that_are_no_object_are_named(arguments: object) -> None:
+def test_arguments_that_are_not_an_object_are_refused(arguments: object) -> None:
     (problem,) = problems(TOOLS["ls"], arguments)
     assert problem.startswith("arguments: expected an object, got ")
 
 
-def test_names_that_are_not_text_are_named() -> None:
+def test_names_that_are_not_text_are_refused() -> None:
     assert problems(TOOLS["ls"], {5: "/"}) == ("number 5: not an argument name; names are text",)
 
 
-def test_what_is_very_deep_or_very_large_is_refused_like_anything_else() -> None:
+def test_very_deep_or_very_large_values_are_refused_like_others() -> None:
     deep: object = "x"
     for _ in range(100_000):
         deep = [deep]
@@ -149,13 +149,13 @@ def test_what_is_very_deep_or_very_large_is_refused_like_anything_else() -> None
 
 
 @given(st.sampled_from(DEFAULT_TOOLS), st.dictionaries(st.text(max_size=12), json_values, max_size=4))
-def test_no_json_breaks_the_reading(tool: Tool, arguments: dict[str, object]) -> None:
+def test_no_json_crashes_the_reader(tool: Tool, arguments: dict[str, object]) -> None:
     unknown = set(arguments) - {name for p in tool.parameters for name in (p.name, *tool.aliases)}
     assert len(problems_of(tool, arguments)) >= len(unknown)
 
 
 @given(st.sampled_from(DEFAULT_TOOLS), st.data())
-def test_no_value_breaks_the_reading(tool: Tool, data: st.DataObject) -> None:
+def test_no_value_crashes_the_reader(tool: Tool, data: st.DataObject) -> None:
     names = [parameter.name for parameter in tool.parameters]
     arguments = {name: data.draw(json_values, label=name) for name in names}
 
@@ -216,11 +216,11 @@ class Even:
             raise ValueError(f"number: expected an even number, got {self.number}")
 
 
-def test_what_a_class_checks_itself_is_a_problem_too() -> None:
+def test_errors_of_a_class_validator_are_problems_too() -> None:
     assert problems(tool_of(Even), {"number": 3}) == ("number: expected an even number, got 3",)
 
 
-def test_a_class_that_no_json_can_fill_is_refused_when_the_tool_is_made() -> None:
+def test_a_class_that_no_json_can_fill_is_refused_when_the_tool_is_created() -> None:
     @frozen
     class Odd:
         when: complex

@@ -80,12 +80,12 @@ def properties(definition: Definition, provider: str) -> dict[str, Definition]:
         (ToolParam, definitions([*DEFAULT_TOOLS, COUNT], "anthropic")),
     ],
 )
-def test_definitions_are_what_the_client_library_declares(kind: object, made: list[Definition]) -> None:
+def test_definitions_match_the_types_of_the_client_library(kind: object, made: list[Definition]) -> None:
     # A typed dict drops what it does not know: nothing may be missing afterwards.
     assert TypeAdapter(list[kind]).validate_python(made) == made  # type: ignore[valid-type]  # a parameter of the test
 
 
-def test_gemini_declarations_are_a_tool_of_the_client_library() -> None:
+def test_gemini_declarations_form_a_tool_of_the_client_library() -> None:
     made = definitions([*DEFAULT_TOOLS, COUNT], "gemini")
 
     tool = gemini.Tool.model_validate({"function_declarations": made})
@@ -147,7 +147,7 @@ def test_tools_keep_their_order_and_have_a_description(provider: Provider) -> No
         assert one["description"] == told[cast(str, one["name"])]
 
 
-def test_each_model_is_told_of_the_edit_tool_that_it_knows() -> None:
+def test_each_provider_gets_the_edit_tool_that_its_models_know() -> None:
     def edits(provider: Provider) -> list[object]:
         found = names(definitions([*DEFAULT_TOOLS, COUNT], provider), provider)
         assert "count_words" in found
@@ -163,14 +163,14 @@ def test_a_toolset_that_has_only_one_edit_tool_keeps_it() -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_tool_of_ones_own_is_offered_to_every_model_whatever_its_name(provider: Provider) -> None:
+def test_a_custom_tool_is_offered_to_every_provider_whatever_its_name(provider: Provider) -> None:
     tools = [COUNT, stand_in("edit_file"), stand_in("apply_patch")]
 
     assert names(definitions(tools, provider), provider) == ["count_words", "edit_file", "apply_patch"]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_files_go_by_the_name_that_the_models_know_and_calls_take_it(provider: Provider) -> None:
+def test_definitions_use_the_path_argument_that_models_know_and_calls_accept_it(provider: Provider) -> None:
     toolset = Toolset(Session(session_id="s"))
     found = {
         cast(str, name): one
@@ -198,7 +198,7 @@ def test_a_tool_without_the_alias_keeps_its_own_name() -> None:
     assert "path" in properties(definitions([plain], "anthropic")[0], "anthropic")
 
 
-def test_strict_schemas_are_what_openai_would_make_of_them_itself() -> None:
+def test_strict_schemas_equal_those_of_the_openai_library() -> None:
     for definition in definitions([*DEFAULT_TOOLS, COUNT], "openai"):
         made = schema(definition, "openai")
         assert function(definition)["strict"] is True
@@ -206,7 +206,7 @@ def test_strict_schemas_are_what_openai_would_make_of_them_itself() -> None:
         assert _ensure_strict_json_schema(copy.deepcopy(made), path=(), root=made) == made
 
 
-def test_strict_arguments_with_null_for_the_rest_are_taken() -> None:
+def test_strict_arguments_with_null_for_omitted_ones_are_accepted() -> None:
     toolset = Toolset(Session(session_id="s"))
     read = next(one for one in definitions(toolset.tools, "openai") if function(one)["name"] == "read_file")
     toolset.call("write_file", {"file_path": "/a", "content": "x", "mode": None, "create_parents": None})
@@ -231,13 +231,13 @@ def test_schemas_that_are_not_strict_leave_optional_parameters_optional() -> Non
     }
 
 
-def test_the_responses_api_takes_the_fields_one_level_higher() -> None:
+def test_definitions_for_the_responses_api_are_one_level_flatter() -> None:
     (chat,), (response,) = definitions([COUNT], "openai"), definitions([COUNT], "openai", api="responses")
 
     assert response == {"type": "function", **function(chat)}
 
 
-def test_mcp_is_told_what_a_tool_may_do() -> None:
+def test_mcp_definitions_say_what_a_tool_may_do() -> None:
     found = {one["name"]: one for one in definitions([*DEFAULT_TOOLS, COUNT], "mcp")}
 
     def tells(name: str) -> dict[str, bool]:
@@ -255,14 +255,14 @@ def test_mcp_is_told_what_a_tool_may_do() -> None:
     assert (found["read_file"]["title"], found["count_words"]["title"]) == ("Read file", "Count words")
 
 
-def test_a_provider_that_is_not_known_is_refused() -> None:
+def test_an_unknown_provider_is_refused() -> None:
     with pytest.raises(ValueError, match="there is no provider 'clippy'; use one of openai, anthropic, gemini, mcp"):
         definitions(DEFAULT_TOOLS, "clippy")  # type: ignore[arg-type]  # what a program without types would do
     with pytest.raises(ValueError, match="OpenAI has no API 'fax'; use one of chat, responses"):
         definitions(DEFAULT_TOOLS, "openai", api="fax")  # type: ignore[arg-type]  # the same
 
 
-def test_a_name_that_gemini_refuses_is_told_before_it_is_sent() -> None:
+def test_a_name_that_gemini_rejects_is_refused_before_it_is_sent() -> None:
     tool = evolve(COUNT, name="3d_view")
 
     assert names(definitions([tool], "anthropic")) == ["3d_view"]

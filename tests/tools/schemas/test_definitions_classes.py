@@ -60,7 +60,7 @@ def is_read(params: type, arguments: object) -> bool:
 
 
 @given(classes(HINTS), st.data())
-def test_what_a_schema_allows_is_read(params: type, data: st.DataObject) -> None:
+def test_values_that_a_schema_allows_are_accepted(params: type, data: st.DataObject) -> None:
     schema = schema_of(params)
     Draft202012Validator.check_schema(schema)
 
@@ -71,7 +71,7 @@ def test_what_a_schema_allows_is_read(params: type, data: st.DataObject) -> None
 
 
 @given(classes(HINTS), st.data())
-def test_what_a_strict_schema_allows_is_read(params: type, data: st.DataObject) -> None:
+def test_values_that_a_strict_schema_allows_are_accepted(params: type, data: st.DataObject) -> None:
     if is_strict_compatible(schema_of(params)):
         schema = strict(schema_of(params))
         Draft202012Validator.check_schema(schema)
@@ -102,7 +102,7 @@ def has_no_null(value: object) -> bool:
 
 
 @given(classes(HINTS))
-def test_gemini_takes_every_schema(params: type) -> None:
+def test_gemini_accepts_every_schema(params: type) -> None:
     made = openapi(schema_of(params))
 
     found = gemini.Schema.model_validate(made)
@@ -129,6 +129,6 @@ def check_openapi(schema: Schema) -> None:
         check_openapi(one)
 
 
-def test_a_class_that_is_none_of_parameters_is_refused() -> None:
+def test_a_class_that_cannot_be_parameters_is_refused() -> None:
     with pytest.raises(TypeError, match="cannot use int for parameters: it declares no fields"):
         schema_of(int)

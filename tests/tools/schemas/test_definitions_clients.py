@@ -47,7 +47,7 @@ def ask_gemini(config: gemini.GenerateContentConfig) -> tuple[Json, gemini.Gener
     return bodies[0], response
 
 
-def test_the_client_of_google_sends_the_declarations_as_they_are_and_its_calls_are_taken() -> None:
+def test_the_google_client_sends_declarations_unchanged_and_its_calls_are_accepted() -> None:
     toolset = Toolset(Session(session_id="s"))
     made = toolset.definitions("gemini")
     tools = [gemini.Tool(function_declarations=[gemini.FunctionDeclaration.model_validate(one) for one in made])]
@@ -71,7 +71,7 @@ def lower_types(value: object) -> object:
     return [lower_types(one) for one in cast("list[object]", value)] if isinstance(value, list) else value
 
 
-def test_a_server_of_mcp_lists_the_definitions_and_its_client_calls_them() -> None:
+def test_an_mcp_server_lists_the_definitions_and_its_client_calls_them() -> None:
     toolset = Toolset(Session(session_id="s"))
     made = toolset.definitions("mcp")
 

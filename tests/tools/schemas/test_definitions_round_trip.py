@@ -64,7 +64,7 @@ def is_read(tool: Tool, arguments: object) -> bool:
 
 
 @pytest.mark.parametrize(("provider", "tool", "schema"), TOLD, ids=NAMES)
-def test_what_the_schema_allows_is_read(provider: str, tool: Tool, schema: Schema) -> None:
+def test_arguments_that_the_schema_allows_are_accepted(provider: str, tool: Tool, schema: Schema) -> None:
     @settings(max_examples=share(30))
     @given(fitting(schema))
     def check(arguments: object) -> None:
@@ -75,7 +75,7 @@ def test_what_the_schema_allows_is_read(provider: str, tool: Tool, schema: Schem
 
 
 @pytest.mark.parametrize(("provider", "tool", "schema"), TOLD, ids=NAMES)
-def test_the_schema_and_the_tool_agree_on_what_is_wrong(provider: str, tool: Tool, schema: Schema) -> None:
+def test_the_schema_and_the_tool_reject_the_same_arguments(provider: str, tool: Tool, schema: Schema) -> None:
     needed = {parameter.name for parameter in tool.parameters if parameter.required}
 
     def optional(name: str) -> bool:
@@ -109,7 +109,7 @@ _GEMINI: Provider = "gemini"
 
 
 @pytest.mark.parametrize(("tool", "schema"), gemini_tools(), ids=[tool.name for tool, _ in gemini_tools()])
-def test_what_the_schema_of_gemini_allows_is_read(tool: Tool, schema: Schema) -> None:
+def test_arguments_that_the_gemini_schema_allows_are_accepted(tool: Tool, schema: Schema) -> None:
     @settings(max_examples=share(30))
     @given(fitting(schema))
     def check(arguments: object) -> None:

@@ -79,7 +79,7 @@ def test_every_type_has_its_schema() -> None:
     }
 
 
-def test_strict_mode_has_everything_required_and_null_for_what_is_left_out() -> None:
+def test_strict_mode_requires_everything_and_allows_null_for_optional_arguments() -> None:
     schema = strict(schema_of(Everything))
 
     Draft202012Validator.check_schema(schema)
@@ -98,7 +98,7 @@ def test_strict_mode_has_everything_required_and_null_for_what_is_left_out() -> 
     assert "default" not in str(found)
 
 
-def test_gemini_gets_what_openapi_has() -> None:
+def test_gemini_schemas_use_only_openapi_keywords() -> None:
     schema = openapi(schema_of(Everything))
 
     assert gemini.Schema.model_validate(schema)
@@ -143,7 +143,7 @@ class Free:
     whatever: Any = None
 
 
-def test_maps_and_free_values_are_described_where_the_dialect_can() -> None:
+def test_maps_and_arbitrary_values_are_described_if_the_dialect_allows() -> None:
     schema = schema_of(Free)
 
     assert properties(schema) == {
@@ -155,7 +155,7 @@ def test_maps_and_free_values_are_described_where_the_dialect_can() -> None:
     assert properties(openapi(schema)) == {"labels": {"type": "object"}, "anything": {}, "whatever": {}}
 
 
-def test_a_tool_that_strict_mode_cannot_say_is_told_of_without_it() -> None:
+def test_a_tool_that_strict_mode_cannot_express_is_defined_without_it() -> None:
     def handler(params: Free, *, context: ToolContext) -> ToolResult[None]:
         return ToolResult("", None)
 
@@ -197,7 +197,7 @@ class Save:
     source: Reference | None = None
 
 
-def test_what_is_not_for_models_is_not_told() -> None:
+def test_parameters_hidden_from_models_are_not_in_definitions() -> None:
     assert schema_of(Save) == {
         "type": "object",
         "properties": {"content": {"type": "string", "description": "the text"}},
@@ -206,7 +206,7 @@ def test_what_is_not_for_models_is_not_told() -> None:
     }
 
 
-def test_a_parameter_that_calls_need_cannot_be_kept_from_models() -> None:
+def test_a_required_parameter_cannot_be_hidden_from_models() -> None:
     @frozen
     class Secret:
         key: str = field(metadata=FOR_PROGRAMS)
@@ -215,7 +215,7 @@ def test_a_parameter_that_calls_need_cannot_be_kept_from_models() -> None:
         schema_of(Secret)
 
 
-def test_a_type_that_no_json_stands_for_is_refused() -> None:
+def test_a_type_that_json_cannot_represent_is_refused() -> None:
     @frozen
     class Wrong:
         pair: complex

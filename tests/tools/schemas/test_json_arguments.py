@@ -34,7 +34,7 @@ def test_arguments_may_be_json_text(arguments: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["", "  \n", "{}", b""])
-def test_empty_text_stands_for_no_arguments(arguments: str | bytes) -> None:
+def test_empty_text_means_no_arguments(arguments: str | bytes) -> None:
     assert toolset().call("ls", arguments).message == "a"
 
 
@@ -52,7 +52,7 @@ def test_empty_text_stands_for_no_arguments(arguments: str | bytes) -> None:
     ],
     ids=["cut off", "second line", "line break", "not UTF-8", "twice", "NaN", "deep", "digits"],
 )
-def test_text_that_is_not_json_is_an_answer_and_on_record(arguments: str | bytes, problem: str) -> None:
+def test_text_that_is_not_json_is_answered_and_recorded(arguments: str | bytes, problem: str) -> None:
     tools = toolset()
 
     result = tools.call("read_file", arguments)
@@ -67,18 +67,18 @@ def test_text_that_is_not_json_is_an_answer_and_on_record(arguments: str | bytes
 
 
 @pytest.mark.parametrize("arguments", ["[]", "5", "null", '"/a"'])
-def test_json_text_of_no_object_is_an_answer(arguments: str) -> None:
+def test_json_text_that_is_not_an_object_is_answered(arguments: str) -> None:
     result = toolset().call("read_file", arguments)
 
     assert result.error_code == "invalid_arguments"
     assert result.message.startswith("cannot call read_file: arguments: expected an object, got ")
 
 
-def test_an_unknown_tool_is_told_before_what_is_wrong_with_its_arguments() -> None:
+def test_an_unknown_tool_is_reported_before_errors_in_its_arguments() -> None:
     assert toolset().call("read_fil", "{").error_code == "unknown_tool"
 
 
-def test_a_value_is_taken_by_its_type() -> None:
+def test_a_value_is_read_according_to_its_type() -> None:
     tools = toolset()
 
     assert tools.call("read_file", {"path": "/a"}).value_as(ReadFileReceipt).total_lines == 1
@@ -104,7 +104,7 @@ def told_of(seen: list[int | None], work: Callable[[ToolContext], None] = lambda
     return Tool("probe", "For tests.", Nothing, run)
 
 
-def test_a_timeout_is_a_deadline_by_the_clock_of_the_session() -> None:
+def test_a_timeout_is_a_deadline_on_the_clock_of_the_session() -> None:
     seen: list[int | None] = []
     tools = Toolset(Session(clock=lambda: 5_000), tools=[told_of(seen)])
 
@@ -135,6 +135,6 @@ def test_a_call_that_takes_longer_than_its_timeout_is_undone() -> None:
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), True, "5"])
-def test_a_timeout_that_is_no_time_is_refused(timeout: float) -> None:
+def test_an_invalid_timeout_is_refused(timeout: float) -> None:
     with pytest.raises(ValueError, match="give a number of seconds above 0, or leave it out"):
         toolset().call("ls", {}, timeout=timeout)

@@ -69,7 +69,7 @@ def test_a_call_is_read_into_each_kind_of_class(params: type) -> None:
 
 
 @CLASSES
-def test_what_is_wrong_with_a_call_is_named_for_each_kind_of_class(params: type) -> None:
+def test_errors_in_a_call_are_named_for_each_kind_of_class(params: type) -> None:
     for arguments, problem in [
         ({}, "text: missing; give the text"),
         ({"text": 5}, "text: "),
@@ -125,7 +125,7 @@ class Outer:
     made: int = dataclass_field(default=0, init=False)
 
 
-def test_a_dataclass_has_factories_fields_that_no_call_gives_and_classes_inside() -> None:
+def test_a_dataclass_may_have_factories_init_false_fields_and_nested_classes() -> None:
     tool = Tool("outer", "For tests.", Outer, say)
 
     made = tool.read_arguments({"inners": [{"name": "a"}]})
@@ -160,7 +160,7 @@ def plan_tool() -> Tool:
     return Tool("plan", "Make a plan.", Plan, run)
 
 
-def test_a_strict_model_takes_what_json_has_and_is_on_record() -> None:
+def test_a_strict_model_accepts_json_values_and_is_recorded() -> None:
     tools = Toolset(Session(), tools=[plan_tool()])
 
     result = tools.call("plan", {"steps": [{"day": "2024-05-01"}], "plan-title": "May"})
@@ -186,7 +186,7 @@ def test_errors_of_pydantic_are_answers_with_their_place(arguments: Mapping[str,
     assert result.message.startswith(f"cannot call plan: {problem}")
 
 
-def test_the_schema_of_a_model_has_no_references_and_says_what_each_dialect_can() -> None:
+def test_the_schema_of_a_model_has_no_references_and_fits_each_dialect() -> None:
     schema = plan_tool().json_schema
     step = {
         "type": "object",
@@ -216,7 +216,7 @@ def test_an_optional_parameter_of_a_model_may_be_null_in_strict_mode() -> None:
     assert strict(schema)["properties"] == {"name": {"type": ["string", "null"]}}
 
 
-def test_a_model_that_takes_any_names_gets_them() -> None:
+def test_a_model_that_allows_extra_arguments_gets_them() -> None:
     class Open(BaseModel):
         model_config = ConfigDict(extra="allow")
         name: str
@@ -229,7 +229,7 @@ def test_a_model_that_takes_any_names_gets_them() -> None:
     assert tool.json_schema["additionalProperties"] is True
 
 
-def test_a_model_that_contains_itself_is_refused_when_the_tool_is_made() -> None:
+def test_a_recursive_model_is_refused_when_the_tool_is_created() -> None:
     class Node(BaseModel):
         children: list[Node] = []
 

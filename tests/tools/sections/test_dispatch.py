@@ -67,7 +67,7 @@ def test_a_call_works_on_the_files_of_the_section_that_provides_the_tool(session
     assert dispatch_tool_call(prompt, "exists", {"path": "/a"}, session=session).summary_text == "/a does not exist"
 
 
-def test_a_tool_of_ones_own_in_a_plain_section_works_on_the_prompts_files(session: Session) -> None:
+def test_a_custom_tool_in_a_plain_section_works_on_the_prompts_files(session: Session) -> None:
     section = Section(title="Counting", key="counting", template="Count.", tools=[COUNT])
     prompt = Prompt(sections=[section, VfsSection(session=session)])
 
@@ -86,7 +86,7 @@ def test_without_any_filesystem_a_handler_that_needs_one_says_so(session: Sessio
     assert "there is no filesystem in this context" in result.message
 
 
-def test_a_handler_finds_in_its_context_what_the_runtime_gave(session: Session) -> None:
+def test_a_handler_finds_values_of_the_runtime_in_its_context(session: Session) -> None:
     seen: list[ToolContext] = []
 
     def look(params: Nothing, *, context: ToolContext) -> ToolResult[None]:
@@ -119,7 +119,7 @@ def test_a_handler_finds_in_its_context_what_the_runtime_gave(session: Session) 
     assert (call.call_id, call.caller, call.tool) == ("c1", "ann", "look")
 
 
-def test_a_name_that_is_no_tools_is_an_answer_that_lists_them(session: Session) -> None:
+def test_the_answer_for_an_unknown_tool_lists_the_tools(session: Session) -> None:
     section = Section(title="Counting", key="counting", template="Count.", tools=[COUNT])
     prompt = Prompt(sections=[section, VfsSection(session=session, tools=only("rm"))])
 
@@ -133,7 +133,7 @@ def test_a_name_that_is_no_tools_is_an_answer_that_lists_them(session: Session) 
     assert dispatch_tool_call(Prompt(sections=[]), no_name, {}, session=session).error_code == "unknown_tool"
 
 
-def test_a_failed_call_is_rolled_back_and_one_past_its_deadline_too(session: Session) -> None:
+def test_failed_calls_and_calls_past_their_deadline_are_rolled_back(session: Session) -> None:
     prompt = Prompt(sections=[VfsSection(session=session)])
     dispatch_tool_call(prompt, "write_file", {"path": "/a", "content": "1"}, session=session)
     before = session[ToolCalls].all()
@@ -148,14 +148,14 @@ def test_a_failed_call_is_rolled_back_and_one_past_its_deadline_too(session: Ses
     assert len(session[ToolCalls].all()) == len(before) + 3
 
 
-def test_another_session_than_the_sections_is_refused(session: Session, tmp_path: Path) -> None:
+def test_a_session_other_than_the_sections_is_refused(session: Session, tmp_path: Path) -> None:
     prompt = Prompt(sections=[VfsSection(session=session)])
 
     with pytest.raises(ValueError, match="cannot use a filesystem of session 's' with session 'other'"):
         dispatch_tool_call(prompt, "ls", {}, session=Session(session_id="other"))
 
 
-def test_calls_may_be_dispatched_side_by_side(session: Session) -> None:
+def test_calls_may_be_dispatched_concurrently(session: Session) -> None:
     async def read(params: CountLines, *, context: ToolContext) -> ToolResult[str]:
         await asyncio.sleep(0)
         return ToolResult(require_filesystem(context).read(params.path).content, "")

@@ -43,7 +43,7 @@ def test_a_prompt_renders_its_sections_in_order_with_their_tools() -> None:
     assert [one["name"] for one in rendered.definitions("mcp")] == [tool.name for tool in FILESYSTEM_TOOLS]
 
 
-def test_a_template_is_filled_in_where_values_are_given() -> None:
+def test_a_template_is_filled_in_if_values_are_given() -> None:
     as_it_is = Section(title="T", key="t", template="Set $HOME to 100%.")
     filled_in = Section(title="T", key="t", template="Dear $name, pay $$5 to ${who}s.", values={"name": "A", "who": 3})
 
@@ -57,7 +57,7 @@ def test_a_template_is_filled_in_where_values_are_given() -> None:
         Section(title="T", key="t", template="5 $ each", values={})
 
 
-def test_two_sections_with_a_tool_of_one_name_are_refused() -> None:
+def test_two_sections_with_tools_of_the_same_name_are_refused() -> None:
     session = Session(session_id="s")
     vfs = VfsSection(session=session)
     more = Section(title="More", key="more", template="", tools=[DEFAULT_TOOLS[0]])
@@ -71,12 +71,12 @@ def test_two_sections_with_a_tool_of_one_name_are_refused() -> None:
         Prompt(sections=[twice])
 
 
-def test_two_sections_with_one_key_are_refused() -> None:
+def test_two_sections_with_the_same_key_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot have two sections with the key 'task'"):
         Prompt(sections=[TASK, Section(title="Other", key="task", template="")])
 
 
-def test_a_prompt_has_the_filesystem_of_its_first_section_that_has_one(tmp_path: Path) -> None:
+def test_a_prompt_uses_the_filesystem_of_its_first_section_with_one(tmp_path: Path) -> None:
     session = Session(session_id="s")
     vfs = VfsSection(session=session)
     workspace = WorkspaceSection(session=session, root=tmp_path, store=tmp_path.parent / "store")
@@ -105,7 +105,7 @@ def test_a_vfs_section_works_on_the_sessions_files_and_mounts_once(project: Path
     assert again.filesystem.tree().fingerprint == section.filesystem.tree().fingerprint
 
 
-def test_the_filesystem_of_a_section_gives_whole_files_and_its_answers_keep_to_the_limits(tmp_path: Path) -> None:
+def test_the_filesystem_of_a_section_returns_whole_files_but_answers_are_limited(tmp_path: Path) -> None:
     session = Session(session_id="s")
     limits = Limits(default_read_limit=5, max_file_size=100_000)
     sections: list[FilesystemSection] = [
@@ -123,14 +123,14 @@ def test_the_filesystem_of_a_section_gives_whole_files_and_its_answers_keep_to_t
         assert answer.message.endswith("[lines 1 to 5 of 3000; read on with offset=6]")
 
 
-def test_a_vfs_section_runs_no_programs_unless_told() -> None:
+def test_a_vfs_section_runs_no_programs_by_default() -> None:
     session = Session(session_id="s")
 
     assert "shell" not in [tool.name for tool in VfsSection(session=session).tools]
     assert VfsSection(session=session, tools=DEFAULT_TOOLS).tools == DEFAULT_TOOLS
 
 
-def test_a_workspace_without_a_root_is_a_directory_that_is_gone_when_it_is_closed(
+def test_a_workspace_without_a_root_is_a_directory_that_is_removed_when_closed(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -154,7 +154,9 @@ def test_a_workspace_without_a_root_is_a_directory_that_is_gone_when_it_is_close
     assert (project / "src" / "app.py").read_text() == "port = 80\n"
 
 
-def test_a_workspace_that_cannot_be_made_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workspace_that_cannot_be_created_leaves_no_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
 
@@ -164,7 +166,7 @@ def test_a_workspace_that_cannot_be_made_leaves_no_directory(tmp_path: Path, mon
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def test_a_workspace_with_a_root_leaves_it_where_it_is(project: Path, tmp_path: Path) -> None:
+def test_a_workspace_with_a_root_does_not_remove_it(project: Path, tmp_path: Path) -> None:
     session = Session(session_id="s")
 
     with WorkspaceSection(session=session, root=project, tools=FILESYSTEM_TOOLS, store=tmp_path / "store") as section:
@@ -176,7 +178,7 @@ def test_a_workspace_with_a_root_leaves_it_where_it_is(project: Path, tmp_path: 
     assert (project / "new").read_text() == "x"
 
 
-def test_a_workspace_takes_a_root_or_mounts(project: Path, tmp_path: Path) -> None:
+def test_a_workspace_accepts_a_root_or_mounts(project: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="it may hold files of its own; leave root out for a temporary directory"):
         WorkspaceSection(session=Session(), root=tmp_path, mounts=[HostMount(str(project))])
 
@@ -194,7 +196,7 @@ def test_a_section_says_what_its_tools_may_do(project: Path) -> None:
     )
 
 
-def test_a_section_without_a_filesystem_of_its_kind_cannot_be_made() -> None:
+def test_a_section_requires_a_filesystem_of_its_kind() -> None:
     class Half(FilesystemSection):
         pass
 

@@ -10,7 +10,7 @@ from weakfs.session.blobs.blob import digest_of
 from weakfs.tools.slices import FilesSeen
 
 
-def test_what_a_caller_saw_outlives_saving_and_loading(tmp_path: Path) -> None:
+def test_seen_versions_survive_saving_and_loading(tmp_path: Path) -> None:
     session = Session()
     tools = Toolset(session, InMemoryFilesystem(session))
     tools.filesystem.write("/a.txt", TEXT)
@@ -26,7 +26,7 @@ def test_what_a_caller_saw_outlives_saving_and_loading(tmp_path: Path) -> None:
     assert "-line 7\n+line seven\n" in result.message
 
 
-def test_two_toolsets_of_one_session_know_the_same(tools: Toolset) -> None:
+def test_two_toolsets_of_one_session_share_seen_versions(tools: Toolset) -> None:
     other = Toolset(tools.session, tools.filesystem)
     read(tools, "ann")
     edit(other, "bob", "line 7\n", "line seven\n")
@@ -51,7 +51,7 @@ def test_a_file_that_another_program_changed_is_not_overwritten(tmp_path: Path) 
     assert (tmp_path / "root" / "a.txt").read_text() == "of another program\n"
 
 
-def test_a_rollback_makes_what_a_caller_read_stale(tools: Toolset) -> None:
+def test_a_rollback_makes_changed_files_stale_for_callers(tools: Toolset) -> None:
     tools.session.snapshot("before")
     edit(tools, "ann", "line 7\n", "line seven\n")
     tools.session.rollback("before")
@@ -61,7 +61,7 @@ def test_a_rollback_makes_what_a_caller_read_stale(tools: Toolset) -> None:
     assert write(tools, "ann", "all new\n").success
 
 
-def test_a_file_that_a_rollback_removed_may_be_made_again(tools: Toolset) -> None:
+def test_a_file_that_a_rollback_removed_may_be_created_again(tools: Toolset) -> None:
     tools.session.snapshot("before")
     new = {"path": "/new.txt", "content": "1\n"}
     tools.call("write_file", new, caller="ann")
@@ -69,7 +69,7 @@ def test_a_file_that_a_rollback_removed_may_be_made_again(tools: Toolset) -> Non
     assert tools.call("write_file", new, caller="ann").success
 
 
-def test_a_rollback_leaves_a_caller_what_it_read_and_what_did_not_change() -> None:
+def test_a_rollback_does_not_make_unchanged_files_stale() -> None:
     session = Session()
     tools = Toolset(session, InMemoryFilesystem(session), require_read=True)
     tools.filesystem.write("/a.txt", TEXT)
@@ -80,7 +80,7 @@ def test_a_rollback_leaves_a_caller_what_it_read_and_what_did_not_change() -> No
     assert write(tools, "ann", "all new\n").success
 
 
-def test_a_call_without_a_caller_is_only_kept_from_undoing_what_a_caller_changed(tools: Toolset) -> None:
+def test_a_call_without_a_caller_is_refused_only_if_it_overwrites_a_callers_change(tools: Toolset) -> None:
     tools.call("read_file", {"path": "/a.txt"})
     tools.filesystem.write("/a.txt", "by the runtime\n")
     arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
@@ -89,7 +89,7 @@ def test_a_call_without_a_caller_is_only_kept_from_undoing_what_a_caller_changed
     assert tools.call("write_file", arguments).status == "conflict"
 
 
-def test_only_a_digest_of_what_was_read_is_kept_and_once(tools: Toolset) -> None:
+def test_only_one_digest_of_a_read_file_is_kept(tools: Toolset) -> None:
     read(tools, "ann")
     read(tools, "ann")
 
@@ -101,7 +101,7 @@ def test_only_a_digest_of_what_was_read_is_kept_and_once(tools: Toolset) -> None
     assert sight[0] == digest_of(TEXT.encode()).hex()
 
 
-def test_a_directory_that_a_caller_moved_itself_is_no_conflict(tools: Toolset) -> None:
+def test_a_directory_that_a_caller_moved_itself_is_not_a_conflict(tools: Toolset) -> None:
     tools.call("write_file", {"path": "/d/a.txt", "content": "1\n"}, caller="ann")
     tools.call("mv", {"source": "/d", "destination": "/e"}, caller="ann")
     assert tools.call("write_file", {"path": "/d/a.txt", "content": "2\n"}, caller="ann").success

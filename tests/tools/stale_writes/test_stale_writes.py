@@ -15,7 +15,7 @@ from weakfs.tools import require_filesystem
 from weakfs.tools.blobs import Blobs
 
 
-def test_an_edit_of_what_another_caller_changed_is_a_conflict_that_shows_the_change(tools: Toolset) -> None:
+def test_editing_a_file_that_another_caller_changed_is_a_conflict_that_shows_the_change(tools: Toolset) -> None:
     read(tools, "ann")
     assert edit(tools, "bob", "line 7\n", "line seven\n").success
     before = tools.filesystem.tree().fingerprint
@@ -28,7 +28,7 @@ def test_an_edit_of_what_another_caller_changed_is_a_conflict_that_shows_the_cha
     assert tools.filesystem.tree().fingerprint == before
 
 
-def test_reading_again_settles_the_conflict(tools: Toolset) -> None:
+def test_reading_again_resolves_the_conflict(tools: Toolset) -> None:
     read(tools, "ann")
     edit(tools, "bob", "line 7\n", "line seven\n")
     assert not edit(tools, "ann", "line 12\n", "line twelve\n").success
@@ -51,7 +51,7 @@ def test_a_patch_is_refused_as_well(tools: Toolset) -> None:
     assert tools.call("apply_patch", {"patch": patch}, caller="bob").success
 
 
-def test_what_a_caller_changed_itself_is_no_conflict(tools: Toolset) -> None:
+def test_a_callers_own_change_is_not_a_conflict(tools: Toolset) -> None:
     read(tools, "ann")
     read(tools, "bob")
     assert edit(tools, "ann", "line 7\n", "line seven\n").success
@@ -59,7 +59,7 @@ def test_what_a_caller_changed_itself_is_no_conflict(tools: Toolset) -> None:
     assert write(tools, "ann", TEXT).success
 
 
-def test_what_another_caller_changed_before_the_reading_is_no_conflict(tools: Toolset) -> None:
+def test_a_change_by_another_caller_before_the_read_is_not_a_conflict(tools: Toolset) -> None:
     edit(tools, "bob", "line 7\n", "line seven\n")
     read(tools, "ann")
     assert edit(tools, "ann", "line 12\n", "line twelve\n").success
@@ -70,20 +70,20 @@ def test_a_caller_that_never_read_the_file_may_write_it(tools: Toolset) -> None:
     assert write(tools, "ann", "all new\n").success
 
 
-def test_a_change_of_another_that_failed_is_no_conflict(tools: Toolset) -> None:
+def test_a_failed_change_by_another_caller_is_not_a_conflict(tools: Toolset) -> None:
     read(tools, "ann")
     assert not edit(tools, "bob", "not there", "line seven\n").success
     assert edit(tools, "ann", "line 12\n", "line twelve\n").success
 
 
-def test_a_change_that_was_taken_back_is_no_conflict(tools: Toolset) -> None:
+def test_a_change_that_was_undone_is_not_a_conflict(tools: Toolset) -> None:
     read(tools, "ann")
     edit(tools, "bob", "line 7\n", "line seven\n")
     edit(tools, "bob", "line seven\n", "line 7\n")
     assert edit(tools, "ann", "line 12\n", "line twelve\n").success
 
 
-def test_a_rollback_of_the_change_is_no_conflict(tools: Toolset) -> None:
+def test_a_change_that_was_rolled_back_is_not_a_conflict(tools: Toolset) -> None:
     read(tools, "ann")
     tools.session.snapshot("before")
     edit(tools, "bob", "line 7\n", "line seven\n")
@@ -91,7 +91,7 @@ def test_a_rollback_of_the_change_is_no_conflict(tools: Toolset) -> None:
     assert edit(tools, "ann", "line 12\n", "line twelve\n").success
 
 
-def test_a_directory_that_another_replaced_counts_for_what_is_in_it(tools: Toolset) -> None:
+def test_replacing_a_directory_counts_as_a_change_to_its_files(tools: Toolset) -> None:
     tools.call("write_file", {"path": "/d/a.txt", "content": "1\n"}, caller="ann")
     tools.call("write_file", {"path": "/e/a.txt", "content": "2\n"}, caller="bob")
     tools.call("rm", {"path": "/d", "recursive": True}, caller="bob")
@@ -100,14 +100,14 @@ def test_a_directory_that_another_replaced_counts_for_what_is_in_it(tools: Tools
     assert result.status == "conflict"
 
 
-def test_one_flag_turns_it_off(tools: Toolset) -> None:
+def test_the_check_can_be_turned_off(tools: Toolset) -> None:
     free = Toolset(tools.session, tools.filesystem, refuse_stale_writes=False)
     read(free, "ann")
     edit(free, "bob", "line 7\n", "line seven\n")
     assert edit(free, "ann", "line 12\n", "line twelve\n").success
 
 
-def test_of_a_huge_file_the_change_is_told_and_not_shown(tools: Toolset) -> None:
+def test_a_change_to_a_huge_file_is_reported_but_not_shown(tools: Toolset) -> None:
     tools.call("write_file", {"path": "/a.txt", "content": TEXT + "x\n" * 200_000}, caller="bob")
     read(tools, "ann")
     edit(tools, "bob", "line 7\n", "line seven\n")
@@ -116,7 +116,7 @@ def test_of_a_huge_file_the_change_is_told_and_not_shown(tools: Toolset) -> None
     assert len(result.message) < 300
 
 
-def test_a_file_that_another_removed_is_not_made_again_unseen(tools: Toolset) -> None:
+def test_a_file_that_another_caller_removed_is_not_recreated_unseen(tools: Toolset) -> None:
     read(tools, "ann")
     tools.call("rm", {"path": "/a.txt"}, caller="bob")
     assert write(tools, "ann", "all new\n").status == "conflict"
@@ -125,7 +125,7 @@ def test_a_file_that_another_removed_is_not_made_again_unseen(tools: Toolset) ->
     assert tools.call("write_file", {"path": "/b.txt", "content": "2\n"}, caller="ann").status == "conflict"
 
 
-def test_a_copy_changes_nothing_where_it_comes_from(tools: Toolset) -> None:
+def test_copying_a_file_does_not_count_as_a_change_to_the_source(tools: Toolset) -> None:
     read(tools, "ann")
     edit(tools, "bob", "line 7\n", "line seven\n")
     tools.call("cp", {"source": "/a.txt", "destination": "/bak"}, caller="ann")
@@ -165,7 +165,7 @@ def during(tools: Toolset, work: Callable[[Filesystem], None], meanwhile: Callab
     return beside.call("own", {}, caller="ann")
 
 
-def test_what_two_callers_changed_at_once_was_seen_by_neither(tmp_path: Path) -> None:
+def test_concurrent_changes_by_two_callers_were_seen_by_neither(tmp_path: Path) -> None:
     session = Session()
     tools = Toolset(session, InMemoryFilesystem(session))
     tools.filesystem.write("/a.txt", TEXT)
@@ -182,7 +182,7 @@ def test_what_two_callers_changed_at_once_was_seen_by_neither(tmp_path: Path) ->
     assert write(tools, "ann", TEXT).status == "conflict"
 
 
-def test_a_call_that_ended_in_a_conflict_has_seen_nothing(tmp_path: Path) -> None:
+def test_a_call_that_ends_in_a_conflict_counts_as_having_read_nothing(tmp_path: Path) -> None:
     session = Session()
     tools = Toolset(session, InMemoryFilesystem(session))
     tools.filesystem.write("/a.txt", TEXT)
@@ -209,7 +209,7 @@ def test_a_refusal_quotes_nothing_that_its_caller_may_not_read(tools: Toolset) -
     assert "secret" not in result.message
 
 
-def test_a_file_that_a_caller_never_read_is_not_overwritten_where_reading_is_required(tools: Toolset) -> None:
+def test_an_unread_file_is_not_overwritten_if_reading_is_required(tools: Toolset) -> None:
     strict = Toolset(tools.session, tools.filesystem, require_read=True)
     patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-line 12\n+line twelve\n*** End Patch\n"
     for result in (
@@ -226,7 +226,7 @@ def test_a_file_that_a_caller_never_read_is_not_overwritten_where_reading_is_req
     assert edit(strict, "ann", "line 7\n", "line seven\n").success
 
 
-def test_creating_a_file_and_calls_without_a_caller_need_no_reading(tools: Toolset) -> None:
+def test_creating_files_and_calls_without_a_caller_need_no_prior_read(tools: Toolset) -> None:
     strict = Toolset(tools.session, tools.filesystem, require_read=True)
     new = {"path": "/new.txt", "content": "1\n"}
     assert strict.call("write_file", new, caller="ann").success
@@ -234,6 +234,6 @@ def test_creating_a_file_and_calls_without_a_caller_need_no_reading(tools: Tools
     assert strict.call("write_file", {"path": "/a.txt", "content": ""}).success
 
 
-def test_reading_cannot_be_required_where_stale_writes_are_allowed() -> None:
+def test_reading_cannot_be_required_if_stale_writes_are_allowed() -> None:
     with pytest.raises(ValueError, match="require_read needs refuse_stale_writes"):
         Toolset(Session(), require_read=True, refuse_stale_writes=False)
