@@ -183,6 +183,22 @@ def test_text_unlike_anything_in_the_file_gets_no_lines(old: str) -> None:
     assert (caught.value.hint, caught.value.lines) == (None, ())
 
 
+@pytest.mark.parametrize("text", ["", "\ufeff"])
+def test_an_empty_file_is_said_to_be_empty(text: str) -> None:
+    with pytest.raises(TargetNotFound, match="the file is empty; write the text that it should have"):
+        replace(text, "port = 80", "port = 81")
+
+
+@pytest.mark.parametrize(
+    ("line", "old"),
+    [("x = 'a'", 'x = "a"'), ('x = "a"', "x = 'a'"), ("f('a', \"b\")", "f(\"a\", 'b')"), ("f('a')", "f('a\")")],
+)
+def test_quotes_of_the_other_kind_are_named(line: str, old: str) -> None:
+    with pytest.raises(TargetNotFound, match="the text with the other quotes is on line 2") as caught:
+        replace(f"first\n{line}\n", old, "x")
+    assert (caught.value.hint, caught.value.lines) == ("quotes", (2, 2))
+
+
 def test_white_space_alone_is_never_guessed() -> None:
     with pytest.raises(TargetNotFound, match="only white space"):
         replace("a b\tc\n", "    ", "_", replace_all=True)

@@ -49,6 +49,14 @@ def test_a_tool_that_may_write_is_refused_instead_of_getting_part_of_a_file(
     assert handled(files, lambda fs: fs.read("/src/long.txt", limit=10), capability=part).success
 
 
+@pytest.mark.parametrize(("most", "text"), [(0, "one\ntwo\n"), (1, "\u20ac\n"), (2, "\u20ac")])
+def test_a_line_of_which_nothing_may_be_read_is_not_past_the_end(files: Filesystem, most: int, text: str) -> None:
+    tools = toolset(files, Capability(max_read_bytes=most))
+    files.write("/src/text", text)
+    result = tools.call("read_file", {"path": "/src/text"})
+    assert result.message == "[Read nothing of /src/text: a character of line 1 takes more bytes than may be read]"
+
+
 def test_results_are_clamped(files: Filesystem) -> None:
     tools = toolset(files, Capability(max_grep_results=2, max_glob_results=3))
     for limit in (None, 1000):

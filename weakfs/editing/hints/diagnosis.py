@@ -104,6 +104,8 @@ class QuotedFile:
         old = subject.old[:MOST_LOOKED_AT]
         if not old.strip():
             return Diagnosis("it is only white space, which must match exactly; include some of the text around it")
+        if not self.text.strip("\ufeff"):
+            return Diagnosis("the file is empty; write the text that it should have")
         sure: Misquote | None = None
         for misquote in misquotes(old):
             found = self._find(misquote.meant) if misquote.meant != old else None

@@ -35,6 +35,8 @@ DIFF_HEADER = re.compile(r"@@|--- [ab/]|\+\+\+ [ab/]|diff --git ")
 # `html.unescape` raises an error for a number of more than 4,300 digits.
 LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{16}")
 
+SINGLE_TO_DOUBLE, DOUBLE_TO_SINGLE = str.maketrans("'", '"'), str.maketrans('"', "'")
+
 MOST_PARTS = 8
 
 
@@ -61,6 +63,7 @@ def misquotes(old: str) -> Iterator[Misquote]:
     yield from pasted
     yield from _escaped(old)
     yield from _unescaped(old)
+    yield from _requoted(old)
     for first in pasted:
         for second in (*_pasted(first.meant), *_escaped(first.meant)):
             if second.hint != first.hint:
@@ -154,6 +157,19 @@ def _unescaped(old: str) -> Iterator[Misquote]:
     if "<" in old or ">" in old or "&" in old:
         why = "the file has escapes such as &lt; where it has the characters"
         yield _escapes(why, html.escape(old, quote=False))
+
+
+def _requoted(old: str) -> Iterator[Misquote]:
+    """Yield readings with single quotes in place of double ones, and the other way round."""
+    if "'" in old or '"' in old:
+        for table in (SINGLE_TO_DOUBLE, DOUBLE_TO_SINGLE, SINGLE_TO_DOUBLE | DOUBLE_TO_SINGLE):
+            yield Misquote(
+                "quotes",
+                "its quotes are single where the file has double ones, or the other way round",
+                "give the quotes as they are in the file",
+                old.translate(table),
+                meant_text="the text with the other quotes",
+            )
 
 
 def _escapes(why: str, meant: str) -> Misquote:

@@ -138,6 +138,9 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     last = first + count - 1
     if not total:
         summary, note = f"{found.path} is empty", f"[{found.path} is empty]"
+    elif not count and found.truncated:
+        summary = f"Read nothing of {found.path}: a character of line {first} takes more bytes than may be read"
+        note = f"[{summary}]"
     elif not count:
         summary = f"{found.path} has {plural(total, 'line')} and line {first} is past its end"
         note = f"[{summary}]"
