@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from weakfs.reducers.tree import name_escaping as names
+from weakfs.session.codec.scalars import is_text
 
 # Compiled by `re` when the first path is not plain.
 CANONICAL = r"/|(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff]+)+"
@@ -43,9 +44,10 @@ class CanonicalPath:
     def check_all(self, paths: Sequence[str]) -> None:
         """Check many paths at once for characters and segments that none may contain."""
         joined = "\0" + "\0".join(paths) + "\0"
-        odd = any(part in joined for part in ("//", "/./", "/../", "/.\0", "/..\0", "/\0", "\\"))
+        parts = ("//", "/\0", "\\", *(("/./", "/../", "/.\0", "/..\0") if "/." in joined else ()))
         if (
-            odd
+            any(part in joined for part in parts)
+            or not is_text(joined)
             or names.canonical(joined) != joined
             or joined.count("\0") != len(paths) + 1
             or joined.count("\0/") != len(paths)

@@ -184,3 +184,28 @@ def test_saving_leaves_no_memory_behind(tmp_path: Path) -> None:
         session.save(tmp_path / "s.json")
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] - before < 20_000
+
+
+@pytest.mark.parametrize("by", ["saving", "writing bytes", "loading"])
+def test_what_a_file_was_made_or_read_with_is_gone_at_once(by: str, tmp_path: Path) -> None:
+    # Not only after a garbage collection, which would visit every row.
+    session, filesystem = opened()
+    for number in range(600):
+        filesystem.write(f"/new/{number}", f"text {number}")
+    path = tmp_path / "s.json"
+    acts: dict[str, Callable[[], object]] = {
+        "saving": lambda: session.save(path),
+        "writing bytes": session.to_bytes,
+        "loading": lambda: Session.load(path),
+    }
+    act = acts[by]
+    session.save(path)
+    act()
+    gc.collect()
+    gc.disable()
+    try:
+        act()
+        garbage = gc.collect()
+    finally:
+        gc.enable()
+    assert garbage < 100

@@ -93,20 +93,47 @@ def test_a_loaded_history_is_equal_and_saved_as_the_same_bytes(long: Session, dr
 @pytest.mark.parametrize("drop", [0, 1, 5 * STRETCH + 100])
 def test_loaded_values_that_are_events_share_the_packed_blocks_of_their_records(long: Session, drop: int) -> None:
     _, line, _ = loaded(compacted(long, drop).to_bytes())._parts()
-    packed = [one.items for one, _ in line.rows._stretches() if isinstance(one.items, PackedRecords)]
-    blocks = {id(block) for one in packed for block in one.blocks}
+    packed = [(one.items, drop + end) for one, end in line.rows._stretches() if isinstance(one.items, PackedRecords)]
+    blocks = {id(block) for one, _ in packed for block in one.blocks}
     (tag,) = line.logs
 
     values = [stretch.items for stretch, _ in line.logs[tag]._stretches()]
 
-    # All but the newest records are packed, and keyframes hold the same values.
-    assert len(packed) >= (ENOUGH - drop) // STRETCH - NEAR - 1
+    # All full stretches are packed, most of them compressed, and keyframes hold the same values.
+    assert len(packed) >= (ENOUGH - drop) // STRETCH - 1
+    assert sum(not one.is_loose for one, _ in packed) >= (ENOUGH - drop) // STRETCH - NEAR - 1
     shared = [one for one in values if isinstance(one, PackedValues) and id(one.block) in blocks]
-    assert len(shared) >= len(packed) - 1
+    assert len(shared) == len(packed)
     assert line.past.lasting
     for mark in line.past.lasting:
         kept = [stretch.items for stretch, _ in mark.logs[tag]._stretches()]
-        assert sum(isinstance(one, PackedValues) and id(one.block) in blocks for one in kept) >= len(shared)
+        older = sum(end <= mark.seq for _, end in packed)
+        assert sum(isinstance(one, PackedValues) and id(one.block) in blocks for one in kept) >= older
+
+
+@pytest.mark.parametrize("more", [0, 1, 2 * STRETCH, (NEAR + 3) * STRETCH])
+def test_the_newest_records_of_a_file_are_compressed_once_they_are_old(long: Session, more: int) -> None:
+    session = loaded(long.to_bytes())
+    _, line, _ = session._parts()
+    before = [*line.rows], [*line.logs[next(iter(line.logs))]]
+    loose = [one for one, _ in line.rows._stretches() if isinstance(one.items, PackedRecords) and one.items.is_loose]
+    assert len(loose) >= NEAR - 1
+
+    for number in range(more):
+        session.dispatch(Said(number, "more"))
+
+    _, line, _ = session._parts()
+    (tag,) = line.logs
+    assert [*line.rows][:ENOUGH] == before[0]
+    assert [*line.logs[tag]][: len(before[1])] == before[1]
+    still = [one for one in loose if isinstance(one.items, PackedRecords) and one.items.is_loose]
+    assert len(still) == max(len(loose) - more // STRETCH, 0)
+    # Records and values still share their blocks.
+    packed = [one.items for one, _ in line.rows._stretches() if isinstance(one.items, PackedRecords)]
+    blocks = {id(block) for one in packed for block in one.blocks}
+    values = [one.items for one, _ in line.logs[tag]._stretches() if isinstance(one.items, PackedValues)]
+    assert {id(one.block) for one in values} <= blocks
+    assert session.to_bytes() == loaded(session.to_bytes()).to_bytes()
 
 
 def test_a_loaded_session_continues_like_the_one_that_was_saved() -> None:

@@ -232,9 +232,7 @@ class TreeWriter:
 
     def _whole(self, row: dict[str, Json], tree: FileTree, old: dict[str, Node]) -> Json:
         """Complete the row of a directory with all entries, in one pass if they are new files with the default mode."""
-        children = maps.as_dict(tree._children)
-        names = sorted(children)
-        nodes = [children[name] for name in names]
+        names, nodes = maps.sorted_entries(tree._children)
         if nodes and not old and not tree._directory_count:
             contents, modes, modified, created, _ = zip(*nodes, strict=True)
             is_plain = modified == created and modes.count(FILE_MODE) == len(modes)

@@ -83,6 +83,17 @@ def as_dict(children: Children) -> dict[str, Any]:
     return dict(items(children))
 
 
+def sorted_entries(children: Children) -> tuple[list[str], list[Any]]:
+    """Return the names in order, and their nodes."""
+    if len(children) == PAIR:
+        places, nodes = children
+        names = sorted(places)
+        return names, [nodes[places[name]] for name in names]
+    entries = as_dict(children)
+    names = sorted(entries)
+    return names, [entries[name] for name in names]
+
+
 def count(children: Children) -> int:
     """Return the number of names. O(names / 32)."""
     if len(children) == PAIR:

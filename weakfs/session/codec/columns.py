@@ -18,7 +18,7 @@ import attrs
 from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content, Rope
-from weakfs.session.codec.scalars import LARGEST, SMALLEST
+from weakfs.session.codec.scalars import LARGEST, SMALLEST, is_text
 from weakfs.session.codec.shared_values import Blobs, Json, whole_content
 from weakfs.session.files.expansion import Expansion
 from weakfs.session.slices.registry import Shape
@@ -66,18 +66,20 @@ class Column:
         """Return each value as JSON."""
         if self.is_blob:
             return [{"blob": number} for number in blobs.number_all(values)]
-        if self.is_mixed:
+        if self.is_mixed and not CONTENTS.isdisjoint(map(type, values)):
             numbers = iter(blobs.number_all([value for value in values if type(value) in CONTENTS]))
             return [{"blob": next(numbers)} if type(value) in CONTENTS else value for value in values]
         return values
 
     def contents(self, values: Sequence[Any]) -> Iterable[Any]:
-        """Return the values, if blobs may be among them."""
-        return values if self.is_blob or self.is_mixed else ()
+        """Return the blobs among the values."""
+        if self.is_mixed:
+            return [value for value in values if type(value) in CONTENTS]
+        return values if self.is_blob else ()
 
     def check(self, values: Sequence[Any]) -> None:
         """Raise `ValueError` or `TypeError` unless all values match the field's types and rules."""
-        self.check_types(values)
+        self._kinds(values)
         for rule in self.rules:
             if hasattr(rule, "check_all"):
                 rule.check_all(values)
@@ -85,19 +87,26 @@ class Column:
                 for value in dict.fromkeys(values):
                     rule(value)
 
-    def check_types(self, values: Sequence[Any]) -> None:
-        """Raise `ValueError` or `TypeError` unless all values match the field's types and have a form in JSON."""
-        kinds = set(map(type, values))
-        if not self.types.issuperset(kinds):
-            raise ValueError(self.name)
+    def check_forms(self, values: Sequence[Any]) -> None:
+        """Raise `ValueError` unless all values match the field's types and have a form in JSON."""
+        kinds = self._kinds(values)
         if self.is_blob:
             return
         if str in kinds:
-            "".join(_of_kind(str, values, kinds)).encode()
+            text = "".join(_of_kind(str, values, kinds))
+            if not is_text(text):
+                raise ValueError(self.name)
         if int in kinds:
             numbers = _of_kind(int, values, kinds)
             if min(numbers) < SMALLEST or max(numbers) > LARGEST:
                 raise ValueError(self.name)
+
+    def _kinds(self, values: Sequence[Any]) -> set[type]:
+        """Return the types of the values. Raise `ValueError` if one is not a type of the field."""
+        kinds = set(map(type, values))
+        if not self.types.issuperset(kinds):
+            raise ValueError(self.name)
+        return kinds
 
     def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion | None) -> Sequence[Any]:
         """Return the values that JSON stands for. Raise an exception of any type if one of them is malformed.
@@ -106,9 +115,9 @@ class Column:
         """
         if self.is_blob:
             return _contents(_numbers(values), blobs, self.types, expansion)
-        if self.is_mixed:
+        if self.is_mixed and dict in set(map(type, values)):
             found = [value for value in values if type(value) is dict]
-            contents = iter(_contents(_numbers(found), blobs, self.types, expansion) if found else ())
+            contents = iter(_contents(_numbers(found), blobs, self.types, expansion))
             values = [next(contents) if type(value) is dict else value for value in values]
             if expansion is None:
                 self.check([value for value in values if type(value) is not Rope])
@@ -139,11 +148,11 @@ class ListColumn:
     def contents(self, values: Sequence[Any]) -> Iterable[Any]:
         return chain.from_iterable(part.contents(items) for part, items in self._places(values))
 
-    def check_types(self, values: Sequence[Any]) -> None:
+    def check_forms(self, values: Sequence[Any]) -> None:
         if not {tuple}.issuperset({*map(type, values), *map(type, chain.from_iterable(values))}):
             raise ValueError(self.name)
         for part, items in self._places(values):
-            part.check_types(items)
+            part.check_forms(items)
 
     def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion | None) -> Sequence[Any]:
         if not {list}.issuperset({*map(type, values), *map(type, chain.from_iterable(values))}):
@@ -195,7 +204,7 @@ class Columns:
         """Return the size of the largest blob among many events; 0 if they hold none."""
         every = zip(self.columns, columns, strict=True)
         contents = chain.from_iterable(column.contents(values) for column, values in every)
-        return max(map(len, [content for content in contents if type(content) in CONTENTS]), default=0)
+        return max(map(len, contents), default=0)
 
     def fit(self, columns: Fields) -> bool:
         """Return whether the values of many events match their field types and have a form in JSON.
@@ -204,7 +213,7 @@ class Columns:
         """
         try:
             for column, values in zip(self.columns, columns, strict=True):
-                column.check_types(values)
+                column.check_forms(values)
         except (ValueError, TypeError):
             return False
         return True

@@ -37,6 +37,10 @@ class Reading:
         self.table: Callable[[Json], Table] = _no_table
         self._looks_for_place = False
 
+    def close(self) -> None:
+        """Drop the shared values. What refers to one another here would otherwise stay until a garbage collection."""
+        vars(self).clear()
+
     # Built on first use: a session of plain records and files needs neither, and they take milliseconds to build.
     @cached_property
     def _fast(self) -> Converter:

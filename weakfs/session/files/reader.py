@@ -58,6 +58,11 @@ class LoadedDocument:
         self._reading.table = self._nested_table
         self.line = self._line(fields)
 
+    def close(self) -> None:
+        """Drop what only reading needed, and what refers back to this document: no value can be read any more."""
+        self._reading.close()
+        del self._records
+
     def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
         return read_blobs(rows, source)
 

@@ -1,6 +1,7 @@
 """The reader of the records in a session file: stretches of up to 512 records, a field at a time.
 
-In files of versions 1 to 3, every record has a row of its own. All but the newest records are packed as they are read.
+In files of versions 1 to 3, every record has a row of its own. Old records are packed as they are read. The newest stay
+columns, except for those of a stretch that is not full, to which a session goes on appending.
 """
 
 from __future__ import annotations
@@ -24,8 +25,16 @@ from weakfs.session.files.expansion import Expansion
 from weakfs.session.files.fields import Fields
 from weakfs.session.files.sections import Section, parts_of
 from weakfs.session.history.log import STRETCH, Log, Packed
-from weakfs.session.history.packing import NEAR, PackedRecords, PackedValues, Recent, is_plain, unpack_rows
-from weakfs.session.history.record_columns import RecordColumns
+from weakfs.session.history.packing import (
+    NEAR,
+    PackedRecords,
+    PackedValues,
+    Recent,
+    is_plain,
+    pack_columns,
+    unpack_rows,
+)
+from weakfs.session.history.record_columns import RecordColumns, numbers_of
 from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Shape
 
@@ -52,10 +61,12 @@ class RecordReader:
     # The number of the newest record so far.
     seq: int
     tags: set[str] = field(factory=set[str], init=False)
-    # The stretches. For each, the number of its first record, and the numbers of its records by type.
+    # The stretches. For each, the number of its first record, and the types that occur in it.
     _stretches: list[RecordColumns | PackedRecords] = field(factory=list, init=False)
     _firsts: list[int] = field(factory=list[int], init=False)
-    _numbers: list[dict[str, Sequence[int]]] = field(factory=list, init=False)
+    _types: list[tuple[str, ...]] = field(factory=list[tuple[str, ...]], init=False)
+    # The numbers of the records of one type in a stretch, for those that slices refer to.
+    _numbers: dict[tuple[int, str], Sequence[int]] = field(factory=dict, init=False)
     _waiting: list[Waiting] = field(factory=list[Waiting], init=False)
     _columns: dict[str, Columns | None] = field(factory=dict, init=False)
     _recent: dict[str, Recent] = field(factory=dict[str, Recent], init=False)
@@ -77,10 +88,14 @@ class RecordReader:
         for one in self._waiting:
             one.stretch.fields[one.shape.tag] = self._one_by_one(one.shape, one.events, one.wheres)
         self._waiting = []
-        for place in range(len(self._stretches) - NEAR - 1):
-            self._pack(place)
+        recent = self._recent.setdefault("", Recent())
         return Log._of_stretches(
-            stretch if isinstance(stretch, PackedRecords) else stretch.rows() for stretch in self._stretches
+            stretch
+            if isinstance(stretch, PackedRecords)
+            else stretch.packed(recent)
+            if self._is_full(place)
+            else stretch.rows()
+            for place, stretch in enumerate(self._stretches)
         )
 
     def events(self, shape: Shape, numbers: list[Json], where: str) -> list[list[Any] | Packed[Any]]:
@@ -105,13 +120,13 @@ class RecordReader:
             place += count
             stretch = self._stretches[index]
             if isinstance(stretch, PackedRecords):
-                block = dict(zip(self._numbers[index], stretch.blocks, strict=True))[shape.tag]
-                if count == len(own) and is_plain(shape.cls):
-                    parts.append(PackedValues(block, shape.build, recent))
-                    continue
-                rows = recent.read(block, partial(unpack_rows, block))
+                block = stretch.blocks[self._types[index].index(shape.tag)]
             else:
-                rows = list(stretch.fields_of(shape.tag))
+                block = stretch.block(shape.tag)
+            if count == len(own) and self._is_full(index) and is_plain(shape.cls):
+                parts.append(PackedValues(block, shape.build, recent))
+                continue
+            rows = recent.read(block, partial(unpack_rows, block))
             last = parts[-1] if parts else None
             if not isinstance(last, list) or len(last) + count > STRETCH:
                 last = []
@@ -122,7 +137,12 @@ class RecordReader:
     def _numbers_near(self, tag: str, number: Json) -> tuple[int, Sequence[int]]:
         """Return the stretch that would hold a record, and the numbers of the records of one type there."""
         index = bisect_right(self._firsts, number) - 1 if type(number) is int and tag not in TELLING else -1
-        return index, self._numbers[index].get(tag, ()) if index >= 0 else ()
+        if index < 0 or tag not in self._types[index]:
+            return index, ()
+        own = self._numbers.get((index, tag))
+        if own is None:
+            own = self._numbers[index, tag] = numbers_of(tag, self._stretches[index].tags, self._firsts[index])
+        return index, own
 
     def _read_stretch(self, row: Json, where: str) -> None:
         fields = Fields(row, where)
@@ -188,22 +208,18 @@ class RecordReader:
     def _add(self, stretch: RecordColumns) -> None:
         """Add a stretch, and pack one that is old enough."""
         self._firsts.append(self.seq + 1)
-        self._numbers.append({tag: stretch.numbers_of(tag, self.seq + 1) for tag in stretch.fields})
+        self._types.append(tuple(stretch.fields))
         self._stretches.append(stretch)
         self.seq += len(stretch.tags)
         self.tags.update(stretch.fields)
-        old = len(self._stretches) - NEAR - 2
-        if old >= 0 and not TELLING.intersection(self._tags_of(old)):
-            self._pack(old)
+        place = len(self._stretches) - NEAR - 2
+        old = self._stretches[place] if place >= 0 else None
+        if isinstance(old, RecordColumns) and TELLING.isdisjoint(old.fields):
+            self._stretches[place] = old.packed(self._recent.setdefault("", Recent()), pack_columns)
 
-    def _tags_of(self, place: int) -> Sequence[str]:
-        stretch = self._stretches[place]
-        return () if isinstance(stretch, PackedRecords) else tuple(stretch.fields)
-
-    def _pack(self, place: int) -> None:
-        stretch = self._stretches[place]
-        if not isinstance(stretch, PackedRecords):
-            self._stretches[place] = stretch.pack(self._recent.setdefault("", Recent()))
+    def _is_full(self, place: int) -> bool:
+        """Return whether no record will be added to a stretch."""
+        return place < len(self._stretches) - 1 or not self.seq % STRETCH
 
     def _columns_of(self, shape: Shape) -> Columns | None:
         if shape.tag not in self._columns:

@@ -31,7 +31,9 @@ from weakfs.session.files.sections import LARGE, sections_of
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import IN_MEMORY, JsonObject
 from weakfs.session.files.writer import Document
+from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Missing, SaveReport
+from weakfs.session.slices.schema import Rules
 from weakfs.session.state import SessionState
 
 FORMAT = "weakfs-session"
@@ -54,24 +56,37 @@ def save_session(session: SessionState, path: str | PathLike[str], *, embed: boo
     with session.lock:
         rules, line, header = session._parts()
         line = line.copy()
+    with garbage_collection_paused():
+        # The document is gone when this returns, so the collector never visits it.
+        return _save(session, rules, line, header, path, embed=embed)
+
+
+def _save(
+    session: SessionState,
+    rules: Rules,
+    line: Timeline,
+    header: Mapping[str, Any],
+    path: str | PathLike[str],
+    *,
+    embed: bool,
+) -> SaveReport:
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     target = os.path.realpath(path)
     made = Document(rules, embed=embed, others=others, folder=os.path.dirname(target))
-    with _explained(session, made), garbage_collection_paused():
+    with _explained(session, made):
         document = JsonObject({**header, **made.of(line)})
         size, head, pieces = _with_head(document)
         lost = _put(target, head, pieces, made.stored, others, embed=embed)
-    missing = (
-        *(Missing("content", digest.hex()) for digest in (made.lost if embed else lost)),
-        *(
-            Missing("snapshot", snapshot_id)
-            for one in session.attached
-            if isinstance(one, KeepsSnapshots)
-            for snapshot_id in one.lost_snapshots()
-        ),
-    )
-    blobs = len(document.fields["blobs"])
-    return SaveReport(target, size, len(line.rows), len(line.snapshots), blobs, missing)
+        missing = (
+            *(Missing("content", digest.hex()) for digest in (made.lost if embed else lost)),
+            *(
+                Missing("snapshot", snapshot_id)
+                for one in session.attached
+                if isinstance(one, KeepsSnapshots)
+                for snapshot_id in one.lost_snapshots()
+            ),
+        )
+        return SaveReport(target, size, len(line.rows), len(line.snapshots), len(document.fields["blobs"]), missing)
 
 
 def session_bytes(session: SessionState) -> bytes:
@@ -79,9 +94,14 @@ def session_bytes(session: SessionState) -> bytes:
     with session.lock:
         rules, line, header = session._parts()
         line = line.copy()
+    with garbage_collection_paused():
+        return _bytes_of(session, rules, line, header)
+
+
+def _bytes_of(session: SessionState, rules: Rules, line: Timeline, header: Mapping[str, Any]) -> bytes:
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     made = Document(rules, embed=True, others=others)
-    with _explained(session, made), garbage_collection_paused():
+    with _explained(session, made):
         document = JsonObject({**header, **made.of(line)})
         _, head, pieces = _with_head(document)
         return b"".join((head, *pieces))
@@ -209,6 +229,7 @@ def _read_into(session: SessionState, data: bytes, folder: BlobFolder | None, ex
     }
     try:
         loaded = LoadedDocument(session._parts()[0], fields, folder or _Nowhere(), expansion)
+        loaded.close()
         fields.done()
     except (RecursionError, MemoryError, OverflowError) as error:
         raise SessionFileError(f"the file was not written by a session: {error}") from None

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from weakfs.session.files.spool import JsonArray, JsonObject, Spool
 from weakfs.session.history.keyframes import PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import PackedValues, are_same
-from weakfs.session.history.record_columns import RecordColumns, column_stretches
+from weakfs.session.history.record_columns import RecordColumns, column_stretches, numbers_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.replay.reduction import Row
@@ -126,8 +126,9 @@ class Document:
         }
 
     def close(self) -> None:
-        """Close the file that holds spooled parts of the document."""
+        """Close the file that holds spooled parts of the document, which cannot be used any more."""
         self._spool.close()
+        self._writing.close()
 
     @property
     def stored(self) -> Mapping[bytes, Collection[Stored]]:
@@ -157,7 +158,7 @@ class Document:
                 events[tag] = []
                 in_turn[tag] = self._one_by_one(tag, stretch, columns if is_plain else None, f"{where}.events.{tag}")
             if tag in self._recorded:
-                numbers = stretch.numbers_of(tag, first)
+                numbers = numbers_of(tag, tags, first)
                 self._recorded[tag].extend(numbers)
                 if tag in stretch.blocks:
                     self._packed[id(stretch.blocks[tag])] = numbers
@@ -283,18 +284,22 @@ class Document:
             if unknown:
                 yield batch[:unknown], False
             numbers = recorded[start + unknown + offset : end + offset].tolist()
-            rest, events = batch[unknown:], list(self._events(shape.tag, numbers))
+            rest, events = batch[unknown:], self._events(shape.tag, numbers)
             if _are_events(shape, rest, events):
                 yield numbers, True
                 continue
             for is_same, run in groupby(zip(rest, numbers, events, strict=True), partial(_is_event, shape)):
                 yield [number if is_same else value for value, number, _ in run], is_same
 
-    def _events(self, tag: str, numbers: list[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield the fields of the records of a type with these numbers."""
-        first = numbers[0] - self._dropped - 1
-        rows = islice(self._rows.since(first), numbers[-1] - self._dropped - first)
-        return (row[3] for row in rows if row[2] == tag)
+    def _events(self, tag: str, numbers: list[int]) -> list[tuple[Any, ...]]:
+        """Return the fields of the records of a type with these numbers."""
+        first, end = numbers[0] - self._dropped - 1, numbers[-1] - self._dropped
+        return [
+            row[3]
+            for stretch, low, high in self._rows.prefix(end)._parts_since(first, first)
+            for row in stretch.read()[low - stretch.start : high - stretch.start]
+            if row[2] == tag
+        ]
 
     def _items(self, spec: SliceSpec, values: Sequence[Any], where: str, start: int) -> Iterator[Json]:
         """Yield the values of a slice as JSON: a field at a time if there are many and they are plain."""

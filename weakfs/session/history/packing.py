@@ -7,6 +7,9 @@ garbage collector has nothing to visit. Packing takes about 8 µs per call, near
 
 Values that are large, or that a state also holds, are kept by reference next to the columns. So is everything that is
 not plain, above all the whole states in the records of rollbacks and merges.
+
+The newest records of a session file stay the columns that they were read as, without being compressed, until they are
+old enough. Making rows of them takes as long as checking them, and most are never read.
 """
 
 from __future__ import annotations
@@ -39,9 +42,10 @@ SIMPLE: frozenset[type] = frozenset({int, bool, float, type(None)})
 TEXT: frozenset[type] = frozenset({str, type(None)})
 
 Fields = tuple[Any, ...]
-# Records of one type: their count, the columns of their fields, and the values kept by reference, in order. A plain
-# tuple, which the garbage collector stops tracking.
-Block = tuple[int, bytes, tuple[Any, ...]]
+# Records of one type: their count, the compressed columns of their fields, and the values kept by reference, in order.
+# A plain tuple, which the garbage collector stops tracking. A loose block has no compressed columns, but the columns
+# themselves in place of the values.
+Block = tuple[int, bytes | None, tuple[Any, ...]]
 Item = TypeVar("Item")
 
 
@@ -50,11 +54,30 @@ def pack_rows(rows: Sequence[Fields]) -> Block:
     return pack_columns(len(rows), zip(*rows, strict=True))
 
 
-def pack_columns(count: int, columns: Iterable[Sequence[Any]]) -> Block:
-    """Pack the columns of `count` tuples."""
+def pack_columns(count: int, columns: Iterable[Sequence[Any]], *, others: int = 1) -> Block:
+    """Pack the columns of `count` tuples.
+
+    A value has `others` references besides that of its column which say nothing about whether a state also holds it.
+    """
     by_reference: list[Any] = []
-    packed = [_column(values, by_reference) for values in columns]
+    packed = [_column(values, by_reference, others) for values in columns]
     return count, zlib.compress(marshal.dumps(packed), 1, -zlib.MAX_WBITS), tuple(by_reference)
+
+
+def loose(count: int, columns: Iterable[Sequence[Any]]) -> Block:
+    """Return the columns of `count` tuples as a block, without compressing them."""
+    # The garbage collector would visit the values in lists each time.
+    return count, None, tuple(map(tuple, columns))
+
+
+def is_loose(block: Block) -> bool:
+    """Return whether a block is not compressed."""
+    return block[1] is None
+
+
+def compressed(block: Block) -> Block:
+    """Return a loose block in compressed form."""
+    return pack_columns(block[0], block[2], others=0)
 
 
 def unpack_rows(block: Block) -> list[Fields]:
@@ -65,6 +88,8 @@ def unpack_rows(block: Block) -> list[Fields]:
 def unpack_columns(block: Block) -> list[Sequence[Any]]:
     """Return the columns of a block, with the values kept by reference back in place."""
     _, data, by_reference = block
+    if data is None:
+        return list(by_reference)
     columns: list[Sequence[Any]] = marshal.loads(zlib.decompress(data, -zlib.MAX_WBITS))
     if by_reference:
         remaining = iter(by_reference)
@@ -72,12 +97,12 @@ def unpack_columns(block: Block) -> list[Sequence[Any]]:
     return columns
 
 
-def _column(values: Sequence[Any], by_reference: list[Any]) -> Sequence[Any]:
+def _column(values: Sequence[Any], by_reference: list[Any], others: int) -> Sequence[Any]:
     """Return a column in packed form: with an ellipsis in place of each value that is kept by reference."""
     kinds = set(map(type, values))
     if kinds <= SIMPLE or (kinds <= TEXT and max(map(len, filter(None, values)), default=0) <= LARGEST):
         return values
-    baseline = _own_references()
+    baseline = _own_references() + others
     if kinds == {bytes}:
         # Without a Python call for each value: 500 appends would make 5 % more calls.
         small = [len(value) <= LARGEST and getrefcount(value) <= baseline for value in values]
@@ -98,11 +123,9 @@ def _is_small(value: Any, depth: int = 3) -> bool:
 
 @cache
 def _own_references() -> int:
-    """Count the references to a value that only its record holds, as seen from `_column`."""
-    rows = [(bytes(2),)]
-    for values in zip(*rows, strict=True):
-        for value in values:
-            return getrefcount(value)
+    """Count the references to a value that only a column holds, as seen from `_column`."""
+    for value in [bytes(2)]:
+        return getrefcount(value)
     return 0
 
 
@@ -138,6 +161,21 @@ class PackedRecords:
     def load(self) -> list[Any]:
         """Return the rows."""
         return self.recent.read(self.heads, self._unpack)
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """The type of each record."""
+        tags: Sequence[str] = unpack_columns(self.heads)[2]
+        return tags
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether the records are not compressed yet."""
+        return is_loose(self.heads)
+
+    def compressed(self) -> PackedRecords:
+        """Return loose records in compressed form."""
+        return PackedRecords(compressed(self.heads), tuple(map(compressed, self.blocks)), self.recent)
 
     def _unpack(self) -> list[Any]:
         ats, causes, tags = unpack_columns(self.heads)
@@ -210,7 +248,7 @@ class Packing:
         """Pack the unpacked parts of a history that was read as a whole; return the packing and the slices.
 
         The newest values of the slices are cut into stretches at the same places as the records, so that both
-        share blocks.
+        share blocks. Loose blocks, which they share already, stay as they are until they are old enough.
         """
         stretches = _unpacked(rows)
         counts = [Counter(row[2] for row in stretch.read()) for stretch in stretches]
@@ -232,7 +270,7 @@ class Packing:
                 if count:
                     aligned[place][tag] = (parts.popleft(),)
         full = [FullStretches((stretch,), own) for stretch, own in zip(stretches, aligned, strict=True)]
-        waiting = (FullStretches((), older), *full[:-1])
+        waiting = (FullStretches((), older), *_loose_stretches(rows, logs), *full[:-1])
         packing = cls(waiting[-NEAR:])
         for old in waiting[:-NEAR]:
             packing._pack(old)
@@ -240,7 +278,13 @@ class Packing:
 
     def _pack(self, full: FullStretches) -> None:
         known: dict[str, list[tuple[list[Fields], Block]]] = {}
+        # The blocks that replace loose ones, by the identity of these.
+        replaced: dict[int, Block] = {}
         for stretch in full.records:
+            items = stretch.items
+            if isinstance(items, PackedRecords) and items.is_loose:
+                stretch.items = packed = items.compressed()
+                replaced.update(zip(map(id, items.blocks), packed.blocks, strict=True))
             if stretch.is_packed:
                 continue
             rows = stretch.close()
@@ -254,9 +298,13 @@ class Packing:
                 known.setdefault(tag, []).append((fields[tag], block))
         for tag, stretches in full.values.items():
             for stretch in stretches:
+                items = stretch.items
+                if isinstance(items, PackedValues) and is_loose(items.block):
+                    block = replaced.get(id(items.block)) or compressed(items.block)
+                    stretch.items = attrs.evolve(items, block=block)
                 if not stretch.is_packed:
-                    packed = _packed_values(tag, stretch.close(), known.get(tag, ()), self._recent_of(tag))
-                    stretch.items = stretch.items if packed is None else packed
+                    values = _packed_values(tag, stretch.close(), known.get(tag, ()), self._recent_of(tag))
+                    stretch.items = stretch.items if values is None else values
 
     def _recent_of(self, tag: str) -> Recent:
         return self._recent.setdefault(tag, Recent())
@@ -268,6 +316,22 @@ def _oldest_first(log: Log[Any]) -> list[Stretch[Any]]:
 
 def _unpacked(log: Log[Any]) -> list[Stretch[Any]]:
     return [stretch for stretch in _oldest_first(log) if not stretch.is_packed]
+
+
+def _loose_stretches(rows: Log[Any], logs: Mapping[str, Log[Any]]) -> list[FullStretches]:
+    """Return the stretches of records whose blocks are loose, with the stretches of values that share these."""
+    sharing: dict[int, dict[str, tuple[Stretch[Any], ...]]] = {}
+    for tag, log in logs.items():
+        for stretch in _oldest_first(log):
+            if isinstance(stretch.items, PackedValues):
+                sharing.setdefault(id(stretch.items.block), {})[tag] = (stretch,)
+    found: list[FullStretches] = []
+    for stretch in _oldest_first(rows):
+        items = stretch.items
+        if isinstance(items, PackedRecords) and items.is_loose:
+            values = [sharing[id(block)] for block in items.blocks if id(block) in sharing]
+            found.append(FullStretches((stretch,), {tag: own for one in values for tag, own in one.items()}))
+    return found
 
 
 def _full(log: Log[Any], known: set[int]) -> tuple[Stretch[Any], ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.session.history.log import STRETCH, Log
-from weakfs.session.history.packing import Block, PackedRecords, Recent, pack_columns, unpack_columns
+from weakfs.session.history.packing import Block, PackedRecords, Recent, loose, unpack_columns
 
 if TYPE_CHECKING:
     from weakfs.session.replay.reduction import Row
@@ -31,12 +31,11 @@ class RecordColumns:
     def of(cls, rows: Sequence[Row]) -> RecordColumns:
         """Return the columns of rows."""
         ats, causes, tags, values = zip(*rows, strict=True)
-        by_tag: dict[str, list[tuple[Any, ...]]] = {}
-        if tags.count(tags[0]) == len(tags):
+        by_tag: dict[str, list[tuple[Any, ...]]] = {tag: [] for tag in dict.fromkeys(tags)}
+        for tag, one in zip(tags, values, strict=True) if len(by_tag) > 1 else ():
+            by_tag[tag].append(one)
+        if len(by_tag) == 1:
             by_tag[tags[0]] = list(values)
-        else:
-            for tag, one in zip(tags, values, strict=True):
-                by_tag.setdefault(tag, []).append(one)
         return cls(ats, causes, tags, {tag: list(zip(*own, strict=True)) for tag, own in by_tag.items()})
 
     @classmethod
@@ -56,23 +55,24 @@ class RecordColumns:
         columns = self.fields[tag]
         return zip(*columns, strict=True) if columns else iter([()] * self.tags.count(tag))
 
-    def numbers_of(self, tag: str, first: int) -> Sequence[int]:
-        """Return the numbers of the records of a type; `first` is the number of the first record of the stretch."""
-        if len(self.fields) == 1:
-            return range(first, first + len(self.tags))
-        return [number for number, own in enumerate(self.tags, first) if own == tag]
-
-    def block(self, tag: str) -> Block:
-        """Return the fields of the records of a type, packed."""
+    def block(self, tag: str, pack: Callable[[int, Iterable[Sequence[Any]]], Block] = loose) -> Block:
+        """Return the fields of the records of a type as one block; `pack` makes it unless it is there."""
         block = self.blocks.get(tag)
         if block is None:
-            block = self.blocks[tag] = pack_columns(self.tags.count(tag), self.fields[tag])
+            block = self.blocks[tag] = pack(self.tags.count(tag), self.fields[tag])
         return block
 
-    def pack(self, recent: Recent) -> PackedRecords:
-        """Return the records in packed form."""
-        heads = pack_columns(len(self.tags), (self.ats, self.causes, self.tags))
-        return PackedRecords(heads, tuple([self.block(tag) for tag in self.fields]), recent)
+    def packed(self, recent: Recent, pack: Callable[[int, Iterable[Sequence[Any]]], Block] = loose) -> PackedRecords:
+        """Return the records in packed form; `pack` makes the blocks that are not there."""
+        heads = pack(len(self.tags), (self.ats, self.causes, self.tags))
+        return PackedRecords(heads, tuple([self.block(tag, pack) for tag in self.fields]), recent)
+
+
+def numbers_of(tag: str, tags: Sequence[str], first: int) -> Sequence[int]:
+    """Return the numbers of the records of a type, given the types of consecutive records and the first number."""
+    if tags.count(tag) == len(tags):
+        return range(first, first + len(tags))
+    return [number for number, own in enumerate(tags, first) if own == tag]
 
 
 def column_stretches(rows: Log[Row], dropped: int) -> Iterator[RecordColumns]:
