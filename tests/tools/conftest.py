@@ -1,4 +1,4 @@
-"""Files on each kind of backend, and threads that take turns often."""
+"""Files on each kind of backend, and threads that switch often."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_files(request: pytest.FixtureRequest, tmp_path: Path) -> OpenFiles:
 
 @pytest.fixture
 def switching_often() -> Iterator[None]:
-    """Let threads take turns a thousand times as often, so that they meet in the middle of things."""
+    """Make threads switch a thousand times as often, so that they meet in the middle of operations."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(5e-6)
     yield

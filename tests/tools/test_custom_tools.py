@@ -1,4 +1,4 @@
-"""Tools of one's own: what an author writes, and what handlers find in their context."""
+"""Custom tools: what an author writes, and what handlers find in their context."""
 
 from __future__ import annotations
 

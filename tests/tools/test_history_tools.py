@@ -1,4 +1,4 @@
-"""`undo`, `redo`, `revert` and `restore` as calls of a model: their answers, and what they may not do."""
+"""`undo`, `redo`, `revert` and `restore` called by a model: their answers, and their restrictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls as models write them: what is applied, what is refused, and whether a refusal says what to do."""
+"""Calls as models write them: which are applied, which are refused, and whether a refusal says what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control characters of names, files and commands reach neither the model nor a terminal as they are."""
+"""Control characters in names, files and commands reach neither the model nor a terminal unescaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorded session over the small shop: every call made again, with the failures and the end that it had."""
+"""The recorded session on the small shop: every call is repeated, with the same failures and result."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_files_are_those_of_the_recording(session: Session) -> None:
 
 
 def test_the_answers_contain_the_texts_of_the_recorded_ones(session: Session) -> None:
-    """The recorded tools are others than ours; what is a file's text in their answers is the same in ours."""
+    """The recorded tools differ from ours, but the texts of files in their answers are the same."""
     recorded = {c.call_id: c for c in read_transcript(FIXTURES / "transcripts" / "shop.anthropic.jsonl").calls}
     calls = {call.call_id: call for call in session[ToolCalls].all()}
     compared = 0

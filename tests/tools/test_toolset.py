@@ -1,4 +1,4 @@
-"""Calls through a toolset: what is answered, what is raised, and what is written down of each."""
+"""Calls through a toolset: what is answered, what is raised, and what is recorded of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls with a tool in place of its name: type checkers know the value of their results, and it is what they know."""
+"""Calls with a tool object in place of its name: type checkers know the type of the result, and it is right."""
 
 from __future__ import annotations
 

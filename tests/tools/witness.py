@@ -1,4 +1,4 @@
-"""Telling whether a process is still there, without asking for its number: it holds the writing end of a FIFO."""
+"""Detecting whether a process still exists, without its id: it holds the writing end of a FIFO."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Witness:
         os.close(self.reading)
 
     def saw_it_end(self) -> bool:
-        """Return whether there was a process and is none any more."""
+        """Return whether there was a process that no longer exists."""
         assert os.read(self.reading, 100).startswith(b"here"), "it never began"
         try:
             return not os.read(self.reading, 100)

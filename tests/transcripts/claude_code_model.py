@@ -1,4 +1,4 @@
-"""A small model of Claude Code: a disk, its file tools as they work, and the lines that it writes down of them."""
+"""A small model of Claude Code: a disk, its file tools, and the lines that it records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Refused(Exception):
 
 @define
 class Ways:
-    """In what the versions differ."""
+    """The differences between versions."""
 
     with_result: bool = True
     with_original: bool = True
@@ -111,7 +111,7 @@ class ClaudeCode:
         self.record("Read", arguments, {"type": "text", "file": file}, numbered)
 
     def change_outside(self, path: str, data: bytes) -> None:
-        """Change a file as a command does, of which nothing is recorded."""
+        """Change a file like a command, without recording anything."""
         self.disk[path] = data
         self.record("Bash", {"command": "make"}, {"stdout": "", "stderr": "", "interrupted": False}, "")
         self.outcomes.pop()

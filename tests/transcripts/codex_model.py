@@ -1,4 +1,4 @@
-"""A small model of Codex: a disk, its `apply_patch` as it works, and the lines that it writes down of it."""
+"""A small model of Codex: a disk, its `apply_patch`, and the lines that it records."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def updated(text: str, chunks: Iterable[Chunk]) -> str:
 
 
 def seek(lines: list[str], wanted: list[str], start: int, at_end: bool) -> int | None:
-    """Find lines from a place on, with less and less care."""
+    """Find lines from a position on, more and more loosely."""
     if not wanted:
         return start
     if len(wanted) > len(lines):

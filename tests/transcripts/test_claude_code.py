@@ -24,7 +24,7 @@ def test_an_edit_is_checked_exactly_against_its_outcome(imported: Import) -> Non
     assert done.text("/app.py") == "port = 8080\n"
 
 
-def test_what_something_outside_changed_is_put_there_first_as_an_import(imported: Import) -> None:
+def test_outside_changes_are_imported_before_the_call(imported: Import) -> None:
     path = f"{ROOT}/a"
     done = imported(
         use("1", "Write", file_path=path, content="one\n"),
@@ -62,7 +62,7 @@ def test_an_edit_without_its_original_is_checked_from_an_earlier_full_read(impor
     assert done.text("/a") == "1\ntwo\n"
 
 
-def test_a_file_is_rebuilt_from_parts_that_were_read_one_after_another(imported: Import) -> None:
+def test_a_file_is_rebuilt_from_parts_read_one_after_another(imported: Import) -> None:
     def part(first: int, *lines: str) -> dict[str, object]:
         told = {"content": "\n".join(lines), "numLines": len(lines), "startLine": first, "totalLines": 4}
         return {"type": "text", "file": {"filePath": f"{ROOT}/a", **told}}
@@ -79,7 +79,7 @@ def test_a_file_is_rebuilt_from_parts_that_were_read_one_after_another(imported:
     assert done.text("/a") == "one\n2\nthree\n"
 
 
-def test_a_part_that_names_no_first_line_begins_with_the_first(imported: Import) -> None:
+def test_a_part_without_a_first_line_begins_with_line_one(imported: Import) -> None:
     one = {"filePath": f"{ROOT}/a", "content": "one\ntwo", "numLines": 2, "totalLines": 4}
     two = {"filePath": f"{ROOT}/a", "content": "three\n", "numLines": 2, "totalLines": 4, "startLine": 3}
     done = imported(
@@ -92,7 +92,7 @@ def test_a_part_that_names_no_first_line_begins_with_the_first(imported: Import)
     assert done.baseline == {"/a": "one\ntwo\nthree\n"}
 
 
-def test_only_what_the_first_read_left_open_is_completed(imported: Import) -> None:
+def test_only_the_parts_missing_from_the_first_read_are_completed(imported: Import) -> None:
     def read(id: str, text: str) -> list[Line]:
         file = {"filePath": f"{ROOT}/a", "content": text, "numLines": 1, "startLine": 1, "totalLines": 1}
         return [use(id, "Read", file_path=f"{ROOT}/a"), answer(id, {"type": "text", "file": file})]
@@ -108,14 +108,14 @@ def test_only_what_the_first_read_left_open_is_completed(imported: Import) -> No
     assert done.text("/a") == "2\n"
 
 
-def test_an_edit_of_a_file_that_is_not_known_is_not_checked(imported: Import) -> None:
+def test_an_edit_of_an_unknown_file_is_not_checked(imported: Import) -> None:
     done = imported(*called("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="1"))
 
     assert done.agreements == [("not_checked", "not_at_all")]
     assert not done.files.exists("/a")
 
 
-def test_an_edit_of_a_file_that_is_not_known_is_checked_from_what_its_hunks_show(imported: Import) -> None:
+def test_an_edit_of_an_unknown_file_is_checked_against_its_hunks(imported: Import) -> None:
     done = imported(
         use("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="1"),
         answer("1", edited("a", None, "one", "1", "-one", "+1", " two")),
@@ -146,7 +146,7 @@ def test_an_edit_with_an_empty_old_string_creates_the_file(imported: Import) -> 
     assert done.text("/a") == "new\n"
 
 
-def test_an_edit_with_an_empty_new_string_takes_the_line_break_too(imported: Import) -> None:
+def test_an_edit_with_an_empty_new_string_removes_the_line_break_too(imported: Import) -> None:
     done = imported(
         use("1", "Edit", file_path=f"{ROOT}/a", old_string="two", new_string=""),
         answer("1", edited("a", "one\ntwo\nthree\n", "two", "", " one", "-two", " three")),
@@ -156,7 +156,7 @@ def test_an_edit_with_an_empty_new_string_takes_the_line_break_too(imported: Imp
     assert done.text("/a") == "one\nthree\n"
 
 
-def test_what_the_hunks_say_counts_where_the_strings_say_otherwise(imported: Import) -> None:
+def test_hunks_take_precedence_over_strings(imported: Import) -> None:
     original = "say \u201chello\u201d\n"
     done = imported(
         use("1", "Edit", file_path=f"{ROOT}/a", old_string='say "hello"', new_string='say "bye"'),
@@ -170,7 +170,7 @@ def test_what_the_hunks_say_counts_where_the_strings_say_otherwise(imported: Imp
     assert done.text("/a") == "say \u201cbye\u201d\n"
 
 
-def test_each_of_several_edits_finds_its_quotes_in_what_those_before_it_left(imported: Import) -> None:
+def test_each_of_several_edits_is_applied_to_the_result_of_the_previous_one(imported: Import) -> None:
     path, original = f"{ROOT}/a", 'say "a"\nsay \u201ca\u201d\n\ta\n'
     edit = {"old_string": 'say "a"', "new_string": "", "replace_all": False}
     lines = ['-say "a"', "-say \u201ca\u201d", "   a"]
@@ -193,7 +193,7 @@ def test_hunks_with_spaces_for_tabs_do_not_count_as_another_text(imported: Impor
     assert done.text("/a") == "\ttwo\n"
 
 
-def test_an_edit_that_the_user_changed_is_made_as_it_was_carried_out(imported: Import) -> None:
+def test_an_edit_changed_by_the_user_is_made_as_carried_out(imported: Import) -> None:
     done = imported(
         use("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="two"),
         answer("1", edited("a", "one\n", "one", "three", "-one", "+three", userModified=True)),
@@ -203,7 +203,7 @@ def test_an_edit_that_the_user_changed_is_made_as_it_was_carried_out(imported: I
     assert done.text("/a") == "three\n"
 
 
-def test_a_file_of_ours_with_other_line_ends_is_kept(imported: Import) -> None:
+def test_a_mounted_file_with_other_line_endings_is_kept(imported: Import) -> None:
     done = imported(
         use("1", "Edit", file_path=f"{ROOT}/a", old_string="one\ntwo", new_string="1\n2"),
         answer("1", edited("a", "one\ntwo\n", "one\ntwo", "1\n2", "-one", "-two", "+1", "+2")),
@@ -214,7 +214,7 @@ def test_a_file_of_ours_with_other_line_ends_is_kept(imported: Import) -> None:
     assert done.text("/a") == "\ufeff1\r\n2\r\n"
 
 
-def test_a_byte_order_mark_that_is_recorded_is_put_there(imported: Import) -> None:
+def test_a_recorded_byte_order_mark_is_added(imported: Import) -> None:
     done = imported(
         use("1", "Edit", file_path=f"{ROOT}/a", old_string="\ufeff", new_string=""),
         answer("1", edited("a", "\ufeff\n", "\ufeff", "", "-\ufeff")),
@@ -225,7 +225,7 @@ def test_a_byte_order_mark_that_is_recorded_is_put_there(imported: Import) -> No
     assert done.text("/a") == ""
 
 
-def test_line_ends_are_matched_where_they_are_recorded(imported: Import) -> None:
+def test_recorded_line_endings_are_used(imported: Import) -> None:
     done = imported(
         use("1", "Edit", file_path=f"{ROOT}/a", old_string="one\r\n", new_string="1\r\n"),
         answer("1", edited("a", "one\r\ntwo\r\n", "one\r\n", "1\r\n")),
@@ -235,7 +235,7 @@ def test_line_ends_are_matched_where_they_are_recorded(imported: Import) -> None
     assert done.text("/a") == "1\r\ntwo\r\n"
 
 
-def test_a_file_gives_way_to_a_directory_that_something_made_meanwhile(imported: Import) -> None:
+def test_a_file_is_replaced_by_a_directory_that_was_created_meanwhile(imported: Import) -> None:
     lines = [*called("1", "Write", file_path=f"{ROOT}/a", content="x")]
     lines += [*called("2", "Write", file_path=f"{ROOT}/a/b/c", content="y")]
     done = imported(*lines)
@@ -244,7 +244,7 @@ def test_a_file_gives_way_to_a_directory_that_something_made_meanwhile(imported:
     assert done.text("/a/b/c") == "y"
 
 
-def test_a_directory_that_holds_something_never_gives_way(imported: Import) -> None:
+def test_a_directory_with_entries_is_never_replaced(imported: Import) -> None:
     lines = [*called("1", "Write", file_path=f"{ROOT}/a", content="x")]
     done = imported(*lines, before={"/a/b": b"keep"})
 
@@ -252,7 +252,7 @@ def test_a_directory_that_holds_something_never_gives_way(imported: Import) -> N
     assert done.text("/a/b") == "keep"
 
 
-def test_a_recorded_failure_that_ours_would_do_is_told_and_leaves_the_file(imported: Import) -> None:
+def test_a_recorded_failure_that_would_succeed_here_is_reported_and_changes_nothing(imported: Import) -> None:
     path = f"{ROOT}/a"
     error = "<tool_use_error>String to replace not found in file.</tool_use_error>"
     done = imported(
@@ -265,7 +265,7 @@ def test_a_recorded_failure_that_ours_would_do_is_told_and_leaves_the_file(impor
     assert done.text("/a") == "def f():\n        return 1\n"
 
 
-def test_a_recorded_failure_that_the_known_text_does_not_explain_is_not_checked(imported: Import) -> None:
+def test_a_recorded_failure_unexplained_by_the_known_text_is_not_checked(imported: Import) -> None:
     path = f"{ROOT}/a"
     done = imported(
         *called("1", "Write", file_path=path, content="one\n"),
@@ -286,7 +286,7 @@ def test_a_recorded_failure_that_the_known_text_does_not_explain_is_not_checked(
         "InputValidationError: Edit failed",
     ],
 )
-def test_a_call_that_was_refused_unseen_is_not_performed(imported: Import, reason: str) -> None:
+def test_a_call_refused_by_the_user_is_not_performed(imported: Import, reason: str) -> None:
     done = imported(
         use("1", "Write", file_path=f"{ROOT}/a", content="x"), answer("1", f"Error: {reason}", reason, is_error=True)
     )
@@ -295,7 +295,7 @@ def test_a_call_that_was_refused_unseen_is_not_performed(imported: Import, reaso
     assert not done.files.exists("/a")
 
 
-def test_a_file_that_was_not_there_is_not_there_for_ours(imported: Import) -> None:
+def test_a_file_missing_in_the_recording_is_missing_here(imported: Import) -> None:
     error = "<tool_use_error>File does not exist.</tool_use_error>"
     done = imported(
         use("1", "Read", file_path=f"{ROOT}/a"),
@@ -307,7 +307,7 @@ def test_a_file_that_was_not_there_is_not_there_for_ours(imported: Import) -> No
     assert not done.files.exists("/a")
 
 
-def test_a_file_that_something_made_meanwhile_is_not_taken_for_absent(imported: Import) -> None:
+def test_a_file_created_meanwhile_is_not_considered_missing(imported: Import) -> None:
     error = "File does not exist."
     file = {"filePath": f"{ROOT}/a", "content": "two", "numLines": 1, "startLine": 2, "totalLines": 3}
     done = imported(
@@ -360,7 +360,7 @@ def test_the_root_stays_where_the_session_began(imported: Import) -> None:
     assert sorted(entry.path for entry in done.files.walk() if entry.is_file) == ["/a", "/src/b"]
 
 
-def test_a_uuid_counts_once(imported: Import) -> None:
+def test_a_repeated_uuid_counts_once(imported: Import) -> None:
     lines = [*called("1", "Write", file_path=f"{ROOT}/a", content="x")]
     done = imported(*lines, *lines)
 
@@ -369,7 +369,7 @@ def test_a_uuid_counts_once(imported: Import) -> None:
     assert done.summary.skipped == ()
 
 
-def test_calls_that_ran_side_by_side_are_made_in_the_order_of_their_answers(imported: Import) -> None:
+def test_concurrent_calls_are_made_in_the_order_of_their_answers(imported: Import) -> None:
     path = f"{ROOT}/a"
     both = use("1", "Write", file_path=path, content="first")
     both["message"]["content"] += use("2", "Write", file_path=path, content="second")["message"]["content"]
@@ -378,7 +378,7 @@ def test_calls_that_ran_side_by_side_are_made_in_the_order_of_their_answers(impo
     assert done.text("/a") == "first"
 
 
-def test_lines_of_other_types_are_passed_over(imported: Import) -> None:
+def test_lines_of_other_types_are_skipped(imported: Import) -> None:
     done = imported(
         {"type": "summary", "summary": "Shop", "leafUuid": "x"},
         {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
@@ -396,7 +396,7 @@ def test_lines_of_other_types_are_passed_over(imported: Import) -> None:
     assert done.summary.known_count == done.summary.line_count
 
 
-def test_what_is_streamed_is_read_like_what_is_kept(imported: Import) -> None:
+def test_streamed_output_is_read_like_session_files(imported: Import) -> None:
     begin = {"type": "system", "subtype": "init", "cwd": ROOT, "session_id": "s1", "tools": []}
     made = use("1", "Write", file_path=f"{ROOT}/a", content="x")
     done_line = answer("1")
@@ -411,14 +411,14 @@ def test_what_is_streamed_is_read_like_what_is_kept(imported: Import) -> None:
     assert done.text("/a") == "x"
 
 
-def test_an_answer_whose_call_is_in_no_line_is_passed_over(imported: Import) -> None:
+def test_an_answer_without_a_call_is_skipped(imported: Import) -> None:
     done = imported(answer("0"), *called("1", "LS", path=ROOT), answer("1"))
 
     assert done.summary.skipped == ()
     assert len(done.verdicts) == 1
 
 
-def test_half_a_character_in_a_text_does_not_lose_the_line(tmp_path: Path) -> None:
+def test_an_incomplete_character_in_a_text_does_not_lose_the_line(tmp_path: Path) -> None:
     line = json.dumps(use("1", "Write", file_path=f"{ROOT}/a", content="HALF")).replace("HALF", "\\ud83d.\\ude00")
     (tmp_path / "t").write_text(line + "\n")
 

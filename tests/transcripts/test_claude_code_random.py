@@ -1,4 +1,4 @@
-"""Random sessions of Claude Code: what is recorded is what our tools do, and no line makes the importer raise."""
+"""Random sessions of Claude Code: our tools do what is recorded, and no line makes the importer raise."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def performed(folder: Path, program: ClaudeCode) -> Imported:
 
 @ANY
 @given(st.data(), st.booleans())
-def test_every_fully_recorded_success_is_one_with_the_same_text(
+def test_every_fully_recorded_success_succeeds_with_the_same_text(
     tmp_path: Path, data: st.DataObject, tabs: bool
 ) -> None:
     program = data.draw(sessions(Ways(tabs_as_spaces=tabs)))
@@ -74,7 +74,9 @@ def test_no_recorded_success_differs_however_little_is_recorded(
 
 @ANY
 @given(st.data())
-def test_without_changes_from_outside_the_files_end_as_they_were(tmp_path: Path, data: st.DataObject) -> None:
+def test_without_outside_changes_the_final_files_are_those_of_the_recording(
+    tmp_path: Path, data: st.DataObject
+) -> None:
     program = data.draw(sessions(Ways()).filter(lambda one: not any("make" in str(line) for line in one.lines)))
 
     done = performed(tmp_path, program)
@@ -99,7 +101,7 @@ ANYTHING = st.recursive(
 
 @st.composite
 def spoiled(draw: st.DrawFn) -> list[Line]:
-    """Draw a session in which some values are something else."""
+    """Draw a session in which some values are replaced by others."""
     lines = [
         use("1", draw(st.sampled_from(["Edit", "Write", "Read", "MultiEdit", "Grep", "NotebookEdit"]))),
         answer("1"),

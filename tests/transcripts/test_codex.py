@@ -13,7 +13,7 @@ from tests.transcripts.imported import Import
 from weakfs.transcripts import Source, read_transcript
 
 
-def test_an_update_is_checked_from_what_a_command_showed(imported: Import) -> None:
+def test_an_update_is_checked_against_output_of_a_command(imported: Import) -> None:
     done = imported(
         meta(),
         shell_call("1", ["bash", "-lc", "cat a"]),
@@ -42,7 +42,7 @@ def test_an_added_and_a_deleted_file_are_checked_exactly(imported: Import) -> No
     assert [entry.path for entry in done.files.walk()] == ["/a"]
 
 
-def test_an_update_of_a_file_that_is_not_known_is_checked_from_what_it_shows_of_it(imported: Import) -> None:
+def test_an_update_of_an_unknown_file_is_checked_against_its_own_lines(imported: Import) -> None:
     done = imported(
         meta(),
         patch_call("1", "*** Update File: a", "@@", " zero", "-one", "+two"),
@@ -59,7 +59,7 @@ def test_an_update_of_a_file_that_is_not_known_is_checked_from_what_it_shows_of_
     assert done.text("/b") == "port = 8080\n"
 
 
-def test_what_is_recorded_of_other_files_in_a_patch_stays(imported: Import) -> None:
+def test_records_of_other_files_in_a_patch_are_kept(imported: Import) -> None:
     diff = "@@ -7 +7 @@\n-one\n+two\n"
     done = imported(
         meta(),
@@ -76,13 +76,13 @@ def test_what_is_recorded_of_other_files_in_a_patch_stays(imported: Import) -> N
     assert [entry.path for entry in done.files.walk()] == ["/b"]
 
 
-def test_an_update_of_a_file_of_which_nothing_is_shown_is_not_checked(imported: Import) -> None:
+def test_an_update_that_shows_nothing_of_the_file_is_not_checked(imported: Import) -> None:
     done = imported(meta(), patch_call("1", "*** Update File: a", "@@", "-one", "+two"), output("1"))
 
     assert done.agreements == [("not_checked", "not_at_all")]
 
 
-def test_a_patch_whose_difference_does_not_fit_the_known_text_is_not_checked_against_that(imported: Import) -> None:
+def test_a_patch_that_does_not_fit_the_known_text_is_not_checked_against_it(imported: Import) -> None:
     done = imported(
         meta(),
         patch_call("1", "*** Add File: a", "+one"),
@@ -160,7 +160,7 @@ def test_a_file_is_rebuilt_from_a_command_that_shows_all_of_it(
         assert done.text("/a").splitlines() == ["one", "two"]
 
 
-def test_a_file_is_rebuilt_from_parts_that_were_shown_one_after_another(imported: Import) -> None:
+def test_a_file_is_rebuilt_from_parts_shown_one_after_another(imported: Import) -> None:
     done = imported(
         meta(),
         shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
@@ -176,7 +176,7 @@ def test_a_file_is_rebuilt_from_parts_that_were_shown_one_after_another(imported
     assert done.text("/a") == "one\n2\nthree\n"
 
 
-def test_an_output_that_ends_with_the_file_says_whether_that_ends_with_a_line_break(imported: Import) -> None:
+def test_output_up_to_the_end_of_a_file_shows_whether_it_ends_with_a_line_break(imported: Import) -> None:
     for end in ("", "\n"):
         done = imported(
             meta(),
@@ -188,7 +188,7 @@ def test_an_output_that_ends_with_the_file_says_whether_that_ends_with_a_line_br
         assert done.baseline == {"/a": f"one\ntwo\nthree{end}"}
 
 
-def test_what_a_program_left_of_a_file_is_rebuilt_from_what_was_shown_later(imported: Import) -> None:
+def test_a_file_changed_by_a_program_is_rebuilt_from_later_output(imported: Import) -> None:
     update = {"type": "update", "unified_diff": "@@ -2,1 +2,1 @@\n-two\n+2\n"}
     done = imported(
         meta(),
@@ -209,7 +209,7 @@ def test_what_a_program_left_of_a_file_is_rebuilt_from_what_was_shown_later(impo
     assert done.text("/a") == "one\n2\n"
 
 
-def test_parts_of_a_file_that_was_changed_between_them_are_not_put_together(imported: Import) -> None:
+def test_parts_of_a_file_that_changed_in_between_are_not_combined(imported: Import) -> None:
     done = imported(
         meta(),
         shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
@@ -224,7 +224,7 @@ def test_parts_of_a_file_that_was_changed_between_them_are_not_put_together(impo
     assert not done.files.exists("/a")
 
 
-def test_paths_start_where_the_command_works(imported: Import) -> None:
+def test_paths_are_relative_to_the_directory_of_the_command(imported: Import) -> None:
     add = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEOF"
     turn = {"type": "turn_context", "payload": {"cwd": f"{ROOT}/turn"}}
     done = imported(
@@ -242,7 +242,7 @@ def test_paths_start_where_the_command_works(imported: Import) -> None:
     assert sorted(entry.path for entry in done.files.walk() if entry.is_file) == ["/desk/a", "/turn/a"]
 
 
-def test_of_a_patch_with_a_path_outside_the_rest_is_put_there(imported: Import) -> None:
+def test_the_rest_of_a_patch_with_an_outside_path_is_applied(imported: Import) -> None:
     done = imported(
         meta(),
         patch_call("1", "*** Add File: a", "+one", "*** Add File: /etc/b", "+two"),
@@ -288,7 +288,7 @@ def test_a_patch_that_ended_in_the_middle_leaves_its_files_unknown(imported: Imp
         (7, None),
     ],
 )
-def test_an_output_says_whether_the_call_succeeded(tmp_path: Path, answer: object, succeeded: bool | None) -> None:
+def test_output_shows_whether_the_call_succeeded(tmp_path: Path, answer: object, succeeded: bool | None) -> None:
     lines = [
         meta(),
         patch_call("1", "*** Add File: a", "+one"),
@@ -318,7 +318,7 @@ def test_the_oldest_files_have_no_envelope(tmp_path: Path, imported: Import) -> 
     assert read_transcript(tmp_path / "t").calls[0].source == Source("codex", ROOT, ROOT)
 
 
-def test_what_was_compacted_is_not_performed_again(imported: Import) -> None:
+def test_compacted_calls_are_not_performed_again(imported: Import) -> None:
     call = patch_call("1", "*** Add File: a", "+one")
     again = {
         "type": "compacted",
@@ -329,7 +329,7 @@ def test_what_was_compacted_is_not_performed_again(imported: Import) -> None:
     assert len(done.verdicts) == 1
 
 
-def test_an_event_after_the_answer_still_tells_of_the_call(imported: Import) -> None:
+def test_an_event_after_the_answer_still_belongs_to_the_call(imported: Import) -> None:
     done = imported(
         meta(),
         patch_call("1", "*** Delete File: a"),
@@ -347,7 +347,7 @@ def test_a_patch_may_be_a_quoted_word_of_the_command(imported: Import) -> None:
 
 
 @pytest.mark.parametrize("tool", ["update_plan", "somebodys_tool"])
-def test_a_tool_without_a_counterpart_is_passed_over(imported: Import, tool: str) -> None:
+def test_a_tool_without_a_counterpart_is_skipped(imported: Import, tool: str) -> None:
     other = item(type="function_call", name=tool, arguments="{}", call_id="2")
     patch = patch_call("3", "*** Update File: a", "@@", "-port = 80", "+port = 8080")
     shown = [shell_call("1", ["bash", "-lc", "cat a"]), output("1", "port = 80\n")]

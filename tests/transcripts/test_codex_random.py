@@ -1,4 +1,4 @@
-"""Random sessions of Codex: what is recorded is what our tools do, and no line makes the importer raise."""
+"""Random sessions of Codex: our tools do what is recorded, and no line makes the importer raise."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_no_recorded_success_differs(imported: Import, program: Codex) -> None:
 @pytest.mark.slow
 @ANY
 @given(st.data())
-def test_where_every_file_was_made_by_a_patch_all_agrees(imported: Import, data: st.DataObject) -> None:
+def test_everything_agrees_if_every_file_was_created_by_a_patch(imported: Import, data: st.DataObject) -> None:
     program = Codex()
     for _ in range(data.draw(st.integers(1, 6))):
         program.apply(data.draw(operations(program)), data.draw(st.sampled_from(FORMS)))

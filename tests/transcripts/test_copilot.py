@@ -72,7 +72,7 @@ def test_files_are_created_viewed_and_edited(imported: Import) -> None:
     assert done.baseline == {}
 
 
-def test_a_file_that_was_there_is_in_the_baseline(imported: Import) -> None:
+def test_an_existing_file_is_in_the_baseline(imported: Import) -> None:
     done = imported(
         start(),
         *call("1", "edit", path="a", old_str="one", new_str="1"),
@@ -96,7 +96,7 @@ def test_the_commands_of_the_earlier_editor_are_its_tools(imported: Import) -> N
     assert done.text("/a") == "1\n"
 
 
-def test_which_of_several_places_was_edited_is_not_made_up(imported: Import) -> None:
+def test_the_edited_one_of_several_places_is_not_guessed(imported: Import) -> None:
     lines = [start(), *call("1", "create", path="a", file_text="x x\n")]
 
     done = imported(*lines, *call("2", "edit", path="a", old_str="x", new_str="y"))
@@ -105,7 +105,7 @@ def test_which_of_several_places_was_edited_is_not_made_up(imported: Import) -> 
 
 
 @pytest.mark.parametrize("content", ["a\nb", "1. one\n3. three", "0. zero", "", "1. one\n[truncated]"])
-def test_what_is_no_numbered_text_is_not_taken_for_a_file(imported: Import, content: str) -> None:
+def test_text_without_line_numbers_is_not_mistaken_for_a_file(imported: Import, content: str) -> None:
     done = imported(start(), *call("1", "view", content, path=ROOT))
 
     assert done.agreements == [("not_checked", "not_at_all")]
@@ -136,7 +136,7 @@ def test_the_session_may_change_its_directory(imported: Import) -> None:
     assert done.contents() == {"/.worktrees/repo-feature/a": "x"}
 
 
-def test_an_event_that_is_repeated_counts_once(imported: Import) -> None:
+def test_a_repeated_event_counts_once(imported: Import) -> None:
     lines = [start(), *call("1", "create", path="a", file_text="x")]
 
     done = imported(*lines, *lines)
@@ -145,7 +145,7 @@ def test_an_event_that_is_repeated_counts_once(imported: Import) -> None:
     assert done.summary.repeated_count == 3
 
 
-def test_after_a_rewind_of_the_program_texts_are_doubtful(imported: Import) -> None:
+def test_texts_are_doubtful_after_a_rewind_of_the_program(imported: Import) -> None:
     done = imported(
         start(),
         *call("1", "create", path="a", file_text="one\n"),

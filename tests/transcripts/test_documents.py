@@ -1,4 +1,4 @@
-"""Transcripts that are not one object a line: several on a line, arrays, and objects written over many lines."""
+"""Transcripts that are not one object per line: several on a line, arrays, and objects that span lines."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_a_call_and_its_answer_on_one_line_belong_together(tmp_path: Path) -> No
     assert done.repeated_count == 1
 
 
-def test_what_follows_the_objects_on_a_line_is_reported_once(tmp_path: Path) -> None:
+def test_trailing_text_after_the_objects_on_a_line_is_reported_once(tmp_path: Path) -> None:
     done = read(tmp_path, f"{json.dumps(FIRST)} oops {json.dumps(SECOND)}\n{json.dumps(SECOND)}\n")
 
     assert tools(done) == [("ls", 1), ("stat", 2)]
     assert [(one.line, one.reason.partition(":")[0]) for one in done.skipped] == [(1, "not JSON")]
 
 
-def test_an_object_that_is_cut_off_behind_another_is_reported(tmp_path: Path) -> None:
+def test_a_truncated_object_after_another_is_reported(tmp_path: Path) -> None:
     done = read(tmp_path, json.dumps(FIRST) + json.dumps(SECOND)[:-5])
 
     assert tools(done) == [("ls", 1)]
@@ -67,7 +67,7 @@ def test_an_array_of_messages_is_read(tmp_path: Path, indent: int | None, mark: 
     assert done.skipped == ()
 
 
-def test_calls_of_a_document_have_the_lines_that_they_begin_in(tmp_path: Path) -> None:
+def test_calls_of_a_document_have_the_numbers_of_their_first_lines(tmp_path: Path) -> None:
     assert tools(read(tmp_path, json.dumps([FIRST, SECOND], indent=1))) == [("ls", 2), ("stat", 7)]
 
 
@@ -101,7 +101,7 @@ def test_a_document_that_cannot_be_read_is_reported_once(tmp_path: Path) -> None
     assert "one JSON document" in done.skipped[0].reason
 
 
-def test_a_document_that_is_cut_off_is_reported_once(tmp_path: Path) -> None:
+def test_a_truncated_document_is_reported_once(tmp_path: Path) -> None:
     text = "[\n" + ",\n".join([json.dumps(FIRST)] * 5)
 
     done = read(tmp_path, text)
@@ -110,7 +110,7 @@ def test_a_document_that_is_cut_off_is_reported_once(tmp_path: Path) -> None:
     assert "one JSON document" in done.skipped[0].reason
 
 
-def test_lines_after_a_first_one_that_is_damaged_are_still_read(tmp_path: Path) -> None:
+def test_lines_after_a_damaged_first_one_are_still_read(tmp_path: Path) -> None:
     done = read(tmp_path, f'{{"id": "c0", \n{json.dumps(FIRST)}\n{json.dumps(SECOND)}\n')
 
     assert tools(done) == [("ls", 2), ("stat", 3)]
@@ -123,7 +123,7 @@ def test_a_document_may_come_through_a_pipe(tmp_path: Path) -> None:
     assert json.loads(done.stdout.splitlines()[0])["tool"] == "ls"
 
 
-def test_a_run_tells_once_that_a_document_cannot_be_read(tmp_path: Path) -> None:
+def test_a_run_reports_an_unreadable_document_once(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps([FIRST, SECOND], indent=2)[:-20])
 

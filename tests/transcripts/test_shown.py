@@ -1,4 +1,4 @@
-"""What a recording shows of files at any place: their baseline, texts completed from later, and what is doubtful."""
+"""What a recording shows of files: their baseline, texts completed from later parts, and doubtful texts."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def test_a_file_that_was_edited_is_in_the_baseline(imported: Import) -> None:
     assert done.text("/a") == TEXT.replace("line 3\n", "LINE 3\n")
 
 
-def test_a_file_that_the_session_made_is_not_in_the_baseline(imported: Import) -> None:
+def test_a_file_that_the_session_created_is_not_in_the_baseline(imported: Import) -> None:
     written = {"type": "create", "filePath": PATH, "content": TEXT, "originalFile": None}
     lines = [use("1", "Write", file_path=PATH, content=TEXT), answer("1", written), *read("2", TEXT)]
 
     assert imported(*lines).baseline == {}
 
 
-def test_a_file_that_was_not_there_at_first_is_not_in_the_baseline(imported: Import) -> None:
+def test_a_file_missing_at_first_is_not_in_the_baseline(imported: Import) -> None:
     missing = [use("1", "Read", file_path=PATH), answer("1", content="File does not exist.", is_error=True)]
 
     done = imported(*missing, *command("2", "make"), *read("3", TEXT))
@@ -94,11 +94,11 @@ def test_a_file_that_a_command_wrote_is_not_in_the_baseline(imported: Import, sc
 
 
 @pytest.mark.parametrize("script", ["make >> a", "make 2> a", "make > b", "make > $a", "echo 'x > a'y"])
-def test_a_file_that_a_command_did_not_make_is_in_the_baseline(imported: Import, script: str) -> None:
+def test_a_file_that_no_command_created_is_in_the_baseline(imported: Import, script: str) -> None:
     assert imported(*command("1", script), *read("2", TEXT)).baseline == {"/a": TEXT}
 
 
-def test_a_line_break_at_the_end_is_that_of_the_first_text_too(imported: Import) -> None:
+def test_a_final_line_break_also_belongs_to_the_first_text(imported: Import) -> None:
     after = TEXT.replace("line 3\n", "LINE 3\n")
     lines = [*edit("1", 3, "line 3", "LINE 3"), *read("2", after.removesuffix("\n"))]
 
@@ -107,7 +107,7 @@ def test_a_line_break_at_the_end_is_that_of_the_first_text_too(imported: Import)
     assert done.baseline == {"/a": TEXT}
 
 
-def test_the_last_line_break_is_that_of_the_edit_where_the_read_left_it_out(imported: Import) -> None:
+def test_a_final_line_break_missing_from_the_read_is_taken_from_the_edit(imported: Import) -> None:
     lines = [*read("1", TEXT.removesuffix("\n")), *edit("2", 3, "line 3", "LINE 3", original=TEXT)]
 
     done = imported(*lines)
@@ -127,7 +127,7 @@ def test_a_file_that_was_edited_first_is_completed_from_a_later_read(imported: I
     assert done.agreements == [("agreed", "rebuilt"), ("agreed", "exactly")]
 
 
-def test_parts_before_and_after_edits_complete_one_another(imported: Import) -> None:
+def test_parts_before_and_after_edits_complement_each_other(imported: Import) -> None:
     after = TEXT.replace("line 3\n", "LINE 3\nLINE 3b\n")
     lines = [
         *read("1", TEXT, 1, 8),
@@ -143,7 +143,7 @@ def test_parts_before_and_after_edits_complete_one_another(imported: Import) -> 
     assert done.text("/a") == after.replace("line 14", "LINE 14")
 
 
-def test_parts_that_contradict_each_other_are_not_put_together(imported: Import) -> None:
+def test_contradictory_parts_are_not_combined(imported: Import) -> None:
     other = TEXT.replace("line", "row")
 
     done = imported(*read("1", TEXT, 1, 12), *command("2"), *read("3", other, 8))
@@ -164,7 +164,7 @@ def test_lines_with_spaces_that_may_stand_for_tabs_are_not_taken_from_a_hunk(imp
     assert "differs" not in [agreement for agreement, _ in done.agreements]
 
 
-def test_after_a_program_the_text_is_completed_anew(imported: Import) -> None:
+def test_after_a_program_the_text_is_completed_again(imported: Import) -> None:
     formatted = TEXT.replace("line", "row")
     after = formatted.replace("row 3\n", "ROW 3\n")
 
@@ -174,8 +174,8 @@ def test_after_a_program_the_text_is_completed_anew(imported: Import) -> None:
     assert [agreement for agreement, _ in done.agreements] == ["agreed", "no_counterpart", "agreed", "agreed"]
 
 
-def test_what_a_program_may_have_changed_is_not_checked(imported: Import) -> None:
-    """The recorded edit succeeded with a text that is there twice, which it cannot have been."""
+def test_text_that_a_program_may_have_changed_is_not_checked(imported: Import) -> None:
+    """The recorded edit succeeded with a text that occurs twice, which is impossible."""
     twice = "one\none\n"
     told = answer("3")
     lines = [*read("1", twice), *command("2"), use("3", "Edit", file_path=PATH, old_string="one", new_string="1"), told]
@@ -187,7 +187,7 @@ def test_what_a_program_may_have_changed_is_not_checked(imported: Import) -> Non
 
 
 @pytest.mark.parametrize("between", [[], command("2", "cat a | head -3"), [*called("2", "TodoWrite")]])
-def test_without_such_a_program_it_differs(imported: Import, between: list[Line]) -> None:
+def test_without_such_a_program_a_difference_is_reported(imported: Import, between: list[Line]) -> None:
     edit = [*called("3", "Edit", file_path=PATH, old_string="one", new_string="1")]
 
     done = imported(*read("1", "one\none\n"), *between, *edit)
@@ -195,7 +195,7 @@ def test_without_such_a_program_it_differs(imported: Import, between: list[Line]
     assert done.verdicts[-1].agreement == "differs"
 
 
-def test_an_unknown_tool_counts_as_such_a_program(imported: Import) -> None:
+def test_an_unknown_tool_counts_as_a_program(imported: Import) -> None:
     tool = [*called("2", "mcp__files__move", source="b", destination="a")]
     edit = [*called("3", "Edit", file_path=PATH, old_string="one", new_string="1")]
 
@@ -272,7 +272,7 @@ def test_any_other_command_may_change_files(script: str) -> None:
     assert not is_reading(script)
 
 
-def test_a_failure_of_a_call_that_is_not_performed_is_on_record(imported: Import) -> None:
+def test_a_failure_of_a_call_that_is_not_performed_is_recorded(imported: Import) -> None:
     error = "Exit code 2\nmake: *** No rule to make target 'x'."
     done = imported(use("1", "Bash", command="make x"), answer("1", f"Error: {error}", error, is_error=True))
 
@@ -295,7 +295,9 @@ def test_a_failure_of_a_call_that_is_not_performed_is_on_record(imported: Import
         ("mcp__db__query", {"sql": "drop"}),
     ],
 )
-def test_every_recorded_failure_is_on_record_as_one(imported: Import, name: str, arguments: dict[str, object]) -> None:
+def test_every_failure_in_the_recording_is_recorded_as_one(
+    imported: Import, name: str, arguments: dict[str, object]
+) -> None:
     error = "The user doesn't want to proceed with this tool use."
     done = imported(use("1", name, **arguments), answer("1", content=error, is_error=True))
 
@@ -304,7 +306,7 @@ def test_every_recorded_failure_is_on_record_as_one(imported: Import, name: str,
     ]
 
 
-def test_a_failure_in_codex_is_on_record(imported: Import) -> None:
+def test_a_failure_in_codex_is_recorded(imported: Import) -> None:
     done = imported(meta(), shell_call("1", ["bash", "-lc", "make"]), output("1", "no rule\n", 2))
 
     assert [(call.tool, call.status, call.summary) for call in done.session[ToolCalls].all()] == [
@@ -312,7 +314,7 @@ def test_a_failure_in_codex_is_on_record(imported: Import) -> None:
     ]
 
 
-def test_a_success_that_is_not_performed_is_not_on_record(imported: Import) -> None:
+def test_a_success_that_is_not_performed_is_not_recorded(imported: Import) -> None:
     done = imported(*command("1"))
 
     assert done.session[ToolCalls].all() == ()
@@ -320,7 +322,7 @@ def test_a_success_that_is_not_performed_is_not_on_record(imported: Import) -> N
 
 @ANY
 @given(st.data(), st.builds(Ways, st.booleans(), st.booleans(), st.booleans(), st.booleans(), st.booleans()))
-def test_the_baseline_is_what_was_there(imported: Import, data: st.DataObject, ways: Ways) -> None:
+def test_the_baseline_has_the_files_from_before(imported: Import, data: st.DataObject, ways: Ways) -> None:
     there = data.draw(st.dictionaries(NAMES, TEXTS, min_size=1))
     # Where both indent lines, nothing shows which lines of a hunk had spaces for tabs.
     assume(not ways.tabs_as_spaces or not any("  a" in text for text in there.values()))

@@ -1,4 +1,4 @@
-"""When recorded calls were made: read from every format, and shown by the clock of the session that performs them."""
+"""The times of recorded calls: read from every format, and shown by the clock of the performing session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BEGAN = 1_777_541_373 * SECOND
 
 
 def at(line: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Give a line a time so many seconds after the beginning."""
+    """Set the time of a line to a number of seconds after the beginning."""
     second = 33 + int(seconds)
     return {**line, "timestamp": f"2026-04-30T09:29:{second:02}.{int(seconds % 1 * 1000):03}Z"}
 
@@ -49,7 +49,7 @@ def test_records_and_calls_have_the_recorded_times(imported: Import) -> None:
     assert done.files.stat("/a").modified_at.timestamp() == BEGAN / SECOND + 5
 
 
-def test_a_line_without_a_time_has_that_of_the_last_line_that_has_one(tmp_path: Path) -> None:
+def test_a_line_without_a_time_has_that_of_the_last_line_with_one(tmp_path: Path) -> None:
     calls = read_lines(
         tmp_path,
         use("0", "LS", path=ROOT),
@@ -83,7 +83,7 @@ def test_a_line_without_a_time_has_that_of_the_last_line_that_has_one(tmp_path: 
         {"created_at": "2026-04-30T09:29:33Z"},
     ],
 )
-def test_every_way_to_write_a_time_is_understood(tmp_path: Path, fields: dict[str, object]) -> None:
+def test_every_format_of_times_is_read(tmp_path: Path, fields: dict[str, object]) -> None:
     (call,) = read_lines(tmp_path, {"id": "c", "tool": "ls", "arguments": {}, **fields})
 
     assert call.made_at == BEGAN
@@ -92,7 +92,7 @@ def test_every_way_to_write_a_time_is_understood(tmp_path: Path, fields: dict[st
 @pytest.mark.parametrize(
     "value", ["", "soon", 0, -1, True, None, [], 1e300, "9999-12-31T00:00:00Z", "0001-01-01T00:00:00+14:00", 10**400]
 )
-def test_what_is_no_time_is_none(tmp_path: Path, value: object) -> None:
+def test_an_invalid_time_is_none(tmp_path: Path, value: object) -> None:
     (call,) = read_lines(tmp_path, {"id": "c", "tool": "ls", "arguments": {}, "timestamp": value})
 
     assert call.made_at is None
@@ -110,7 +110,7 @@ def test_the_clock_shows_when_a_call_was_made_and_then_when_it_was_answered() ->
     assert [clock(), clock(), clock()] == [10, 20, 20]
 
 
-def test_the_clock_never_goes_back_but_to_where_a_call_started_beside_another() -> None:
+def test_the_clock_goes_back_only_to_the_start_of_a_concurrent_call() -> None:
     clock = RecordedClock()
     clock.start(made(10, 20))
     readings = [clock(), clock()]
@@ -122,7 +122,7 @@ def test_the_clock_never_goes_back_but_to_where_a_call_started_beside_another() 
     assert clock() == 20
 
 
-def test_the_clock_shows_the_real_time_where_nothing_is_recorded() -> None:
+def test_the_clock_shows_the_real_time_if_none_is_recorded() -> None:
     clock = RecordedClock(real=lambda: 7)
     clock.start(made(None, None))
 

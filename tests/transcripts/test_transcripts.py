@@ -1,4 +1,4 @@
-"""Reading recorded sessions: the fixtures in every format, and files that are wrong in every way."""
+"""Reading recorded sessions: the fixtures in every format, and files with every kind of damage."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_anthropic_transcript_says_which_calls_failed() -> None:
     assert all(call.recorded_error is not None for call in calls)
 
 
-def test_the_transcripts_are_what_the_script_gives_on_a_real_folder() -> None:
+def test_the_transcripts_equal_the_output_of_the_script_on_a_real_folder() -> None:
     check = [sys.executable, "-m", "fixtures.recording", "--check"]
 
     done = subprocess.run(check, cwd=TOP, capture_output=True, text=True, check=False)
@@ -93,7 +93,7 @@ def test_a_file_may_be_empty() -> None:
     assert damaged("empty") == Transcript(calls=(), skipped=(), formats=(), line_count=0)
 
 
-def test_blank_lines_are_counted_and_passed_over() -> None:
+def test_blank_lines_are_counted_and_skipped() -> None:
     transcript = damaged("blank-lines")
 
     assert [call.line for call in transcript.calls] == [3]
@@ -101,7 +101,7 @@ def test_blank_lines_are_counted_and_passed_over() -> None:
 
 
 @pytest.mark.parametrize("name", ["byte-order-mark", "crlf", "no-final-newline", "other-types"])
-def test_what_is_only_unusual_is_read_without_a_notice(name: str) -> None:
+def test_unusual_but_valid_lines_are_read_without_a_notice(name: str) -> None:
     transcript = damaged(name)
 
     assert [call.tool for call in transcript.calls] == ["ls", "stat"]
@@ -125,7 +125,7 @@ def test_an_unreadable_line_is_reported_and_the_others_are_read(name: str, line:
     assert reason in transcript.skipped[0].reason
 
 
-def test_a_line_that_is_no_object_is_reported() -> None:
+def test_a_line_that_is_not_an_object_is_reported() -> None:
     transcript = damaged("not-objects")
 
     assert skipped_lines(transcript) == [1, 2, 3, 4]
@@ -149,7 +149,7 @@ def test_a_line_above_the_bound_is_reported_and_the_next_is_read() -> None:
     assert "max_line_bytes" in transcript.skipped[0].reason
 
 
-def test_the_bound_of_a_line_includes_its_line_end(tmp_path: Path) -> None:
+def test_the_bound_of_a_line_includes_its_line_ending(tmp_path: Path) -> None:
     path = written(tmp_path, LS, LS)
     size = path.stat().st_size // 2
 
@@ -162,7 +162,7 @@ def test_a_missing_transcript_raises(tmp_path: Path) -> None:
         read_transcript(tmp_path / "none.jsonl")
 
 
-def test_the_format_is_found_anew_on_each_line() -> None:
+def test_the_format_is_detected_on_each_line() -> None:
     transcript = damaged("mixed-formats")
 
     assert [(c.recorded, c.recorded_error) for c in transcript.calls] == [
@@ -174,7 +174,7 @@ def test_the_format_is_found_anew_on_each_line() -> None:
     assert transcript.formats == ("anthropic", "openai-chat", "openai-responses", "weakfs")
 
 
-def test_arguments_that_cannot_be_read_are_a_problem_of_the_call() -> None:
+def test_unreadable_arguments_are_a_problem_of_the_call() -> None:
     calls = damaged("bad-arguments").calls
 
     unreadable = {call.call_id: call.problem or "" for call in calls if call.arguments is None}
@@ -206,7 +206,7 @@ def test_answers_to_repeated_ids_are_joined_in_order() -> None:
     assert transcript.skipped == (Skipped(5, "an answer to 'c1': no call above with that id waits for one"),)
 
 
-def test_answers_may_come_in_another_order_and_late(tmp_path: Path) -> None:
+def test_answers_may_come_late_and_in_another_order(tmp_path: Path) -> None:
     def use(id: str) -> dict[str, object]:
         return {"type": "tool_use", "id": id, "name": "ls", "input": {}}
 
@@ -227,7 +227,7 @@ def test_answers_may_come_in_another_order_and_late(tmp_path: Path) -> None:
     assert [call.recorded_error for call in transcript.calls] == [False, False, False, None]
 
 
-def test_an_answer_keeps_its_text_and_leaves_pictures_out() -> None:
+def test_an_answer_keeps_its_text_without_images() -> None:
     calls = {call.call_id: call for call in damaged("wrong-types").calls}
 
     assert (calls["c3"].recorded, calls["c3"].recorded_error) == ("a", True)
@@ -241,7 +241,7 @@ def test_wrong_types_are_reported_by_line() -> None:
     assert skipped_lines(transcript) == [1, 3, 4, 4, 4, 5, 6, 7, 8, 11, 11]
 
 
-def test_an_answer_of_a_wrong_type_leaves_its_call_without_one() -> None:
+def test_an_answer_of_a_wrong_type_is_ignored() -> None:
     call = next(call for call in damaged("wrong-types").calls if call.call_id == "c2")
 
     assert call == TranscriptCall("c2", "ls", {}, line=10, recorded=None, recorded_error=None, problem=None)
@@ -263,7 +263,7 @@ _anything = st.recursive(
 
 
 def perhaps(*values: object) -> st.SearchStrategy[object]:
-    """Draw what belongs in a place, or now and then anything else."""
+    """Draw a suitable value, or occasionally anything else."""
     return st.integers(0, 7).flatmap(lambda die: _anything if die == 7 else st.sampled_from(values))
 
 

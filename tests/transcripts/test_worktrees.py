@@ -1,4 +1,4 @@
-"""Sessions that work in several working trees of one repository: each has a directory of its own."""
+"""Sessions that work in several working trees of one repository: each has its own directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def files(done: Imported) -> list[str]:
     return sorted(done.contents())
 
 
-def test_a_working_tree_beside_the_session_has_a_directory_of_its_own(imported: Import) -> None:
+def test_a_working_tree_next_to_the_session_has_its_own_directory(imported: Import) -> None:
     done = imported(
         *write("1", "/x/repo/a", "/x/repo"),
         *write("2", "/x/repo-feature/a", "/x/repo-feature"),
@@ -40,13 +40,13 @@ def test_a_working_tree_beside_the_session_has_a_directory_of_its_own(imported: 
     assert {agreement for agreement, _ in done.agreements} == {"agreed"}
 
 
-def test_a_working_tree_is_known_before_the_session_goes_there(imported: Import) -> None:
+def test_a_working_tree_is_recognized_before_the_session_enters_it(imported: Import) -> None:
     done = imported(*write("1", "/x/repo-feature/a", "/x/repo"), *write("2", "/x/repo-feature/b", "/x/repo-feature"))
 
     assert files(done) == ["/.worktrees/repo-feature/a", "/.worktrees/repo-feature/b"]
 
 
-def test_a_working_tree_that_git_made_is_known_without_going_there(imported: Import) -> None:
+def test_a_working_tree_that_git_created_is_recognized_without_entering_it(imported: Import) -> None:
     command = {**use("1", "Bash", command="cd /x/repo && git worktree add -b fix /y/fix main"), "cwd": "/x/repo"}
 
     done = imported(command, answer("1"), *write("2", "/y/fix/a", "/x/repo"))
@@ -54,7 +54,7 @@ def test_a_working_tree_that_git_made_is_known_without_going_there(imported: Imp
     assert files(done) == ["/.worktrees/fix/a"]
 
 
-def test_a_session_that_begins_in_a_working_tree_may_go_to_the_main_one(imported: Import) -> None:
+def test_a_session_that_begins_in_a_working_tree_may_enter_the_main_one(imported: Import) -> None:
     done = imported(
         *write("1", "/x/repo/.claude/worktrees/fix/a", "/x/repo/.claude/worktrees/fix"),
         *write("2", "/x/repo/a", "/x/repo"),
@@ -63,7 +63,7 @@ def test_a_session_that_begins_in_a_working_tree_may_go_to_the_main_one(imported
     assert files(done) == ["/.worktrees/repo/a", "/a"]
 
 
-def test_a_working_tree_is_known_in_codex_by_where_its_commands_work(imported: Import) -> None:
+def test_a_working_tree_is_recognized_in_codex_by_the_directory_of_its_commands(imported: Import) -> None:
     turn: Line = {"timestamp": "t", "type": "turn_context", "payload": {"cwd": "/x/two"}}
     done = imported(
         meta("/x/repo"),
@@ -93,7 +93,7 @@ def test_a_working_tree_is_known_in_codex_by_where_its_commands_work(imported: I
         ("/home/ann/.codex/worktrees/12/repo/a", "/.worktrees/repo/a"),
     ],
 )
-def test_each_working_tree_has_another_directory(path: str, found: str) -> None:
+def test_each_working_tree_has_a_different_directory(path: str, found: str) -> None:
     visited = ("/x/repo/.worktrees/fix", "/x/repo-2/src", "/x/fix", "/home/ann/.codex/worktrees/12/repo")
     source = Source("codex", "/x/repo", "/x/repo", visited, ("/y/repo-2",))
 
@@ -113,12 +113,12 @@ def test_each_working_tree_has_another_directory(path: str, found: str) -> None:
         ("/x/repo", "/x/repo-feature", "/x/repo-feature/../../etc/passwd"),
     ],
 )
-def test_what_is_no_working_tree_stays_outside(root: str, directory: str, path: str) -> None:
+def test_a_directory_that_is_not_a_working_tree_stays_outside(root: str, directory: str, path: str) -> None:
     with pytest.raises(Outside):
         below_root(path, Source("claude-code", root, root, (directory,)))
 
 
-def test_on_windows_letters_fold_in_working_trees_too() -> None:
+def test_on_windows_case_is_ignored_in_working_trees_too() -> None:
     source = Source("claude-code", r"C:\src\repo", None, (r"C:\src\repo-feature",))
 
     assert below_root(r"c:\SRC\Repo-Feature\a.py", source) == "/.worktrees/repo-feature/a.py"

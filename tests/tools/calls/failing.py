@@ -1,4 +1,4 @@
-"""Calls that fail, with the status and the code that each must answer with, and calls that change something."""
+"""Calls that fail, with the expected status and code of each, and calls that change something."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ WRITING: dict[str, dict[str, object]] = {
 
 
 def fill(fs: Filesystem) -> None:
-    """Make the files that the calls below are about."""
+    """Create the files that the calls below use."""
     fs.write("/a.txt", "aa\na\n")
     fs.write("/dir/sub/file", "content")
     fs.mkdir("/empty")

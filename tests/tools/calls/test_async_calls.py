@@ -1,4 +1,4 @@
-"""Calls from asyncio: beside one another, cancelled in the middle, and with coroutines for handlers."""
+"""Calls from asyncio: concurrent, cancelled in the middle, and with coroutine functions as handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call may ask for has bounds: the depth of a path, the names of arguments, the entries of a tree."""
+"""Bounds on what a call may request: the depth of a path, the names of arguments, the entries of a tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def toolset() -> Toolset:
 
 
 def told(name: str, arguments: dict[str, object], *, most: int) -> ToolResult[object]:
-    """Make a call that may make so many calls of Python functions."""
+    """Make a tool call that may make a limited number of calls of Python functions."""
     tools = toolset()
     made = 0
 

@@ -1,4 +1,4 @@
-"""A call on a session that is closed, or through a fork that is, has an answer and leaves no record there."""
+"""A call on a closed session, or through a closed fork, gets an answer and leaves no record there."""
 
 from __future__ import annotations
 

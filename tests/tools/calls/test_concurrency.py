@@ -1,4 +1,4 @@
-"""Many threads call one toolset: nobody's failure undoes another's work, and every call is written down right."""
+"""Many threads call one toolset: no failure undoes the work of others, and every call is recorded correctly."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def spoil(params: SpoilParams, *, context: ToolContext) -> ToolResult[None]:
 
 
 def together(*work: Callable[[], object]) -> None:
-    """Run everything at once, each in a thread; an error in one is raised here."""
+    """Run all functions concurrently, each in a thread; an exception in one is raised here."""
     barrier = threading.Barrier(len(work))
 
     def run(one: Callable[[], object]) -> None:

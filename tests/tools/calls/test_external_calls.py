@@ -1,4 +1,4 @@
-"""Calls whose work is done elsewhere: what changed is theirs, and is undone with them."""
+"""Calls whose work is done elsewhere: the changes belong to them, and are undone with them."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ def test_an_answer_can_be_encoded_whatever_its_message(ending: str) -> None:
 
 
 @pytest.mark.sampled(by_rule=True)
-def test_a_call_object_that_is_never_begun_disturbs_nobody(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_call_that_is_dropped_without_an_end_disturbs_nobody(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     tools = make()
     call = tools.external_call("Bash", {}).begin()
     del call

@@ -1,4 +1,4 @@
-"""Every failure of every tool leaves the files exactly as they were, and is written down."""
+"""Every failure of every tool leaves the files exactly as they were, and is recorded."""
 
 from __future__ import annotations
 

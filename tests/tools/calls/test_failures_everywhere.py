@@ -181,7 +181,7 @@ def test_a_stale_write_is_answered_and_undone(make: Make) -> None:
 
 
 def test_every_code_of_the_tables_occurs_here() -> None:
-    """No code stands in a table that no test makes occur."""
+    """Every code in the tables is produced by some test."""
     here = {code for *_, code in FAILURES} | {code for *_, code in RAISED}
     here |= {code for *_, code in BOUNDED} | {"read_only", "deadline_exceeded", "changed_by_another", "not_read"}
     # In `tests/tools/handlers/test_process_tools.py` and `tests/backends/host/test_processes.py`.

@@ -1,4 +1,4 @@
-"""A session of many calls: what each leaves behind, and forgetting old ones."""
+"""A session of many calls: what each leaves behind, and dropping old ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALLS = 3000 if is_exhaustive() else 1500
 
 
 def seen_by(session: AnySession, caller: str) -> list[str]:
-    """List the files that a caller has seen, by the one value of the slice."""
+    """List the files that a caller has seen, from the only value of the slice."""
     (seen,) = session[FilesSeen].all()
     filesystem = str(getattr(Toolset(session).filesystem, "filesystem_id", ""))
     paths = seen.paths(filesystem, caller)

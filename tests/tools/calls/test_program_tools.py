@@ -1,4 +1,4 @@
-"""Tools with `runs_programs`: what their programs change on the host is part of the call, and undone with it."""
+"""Tools with `runs_programs`: changes by their programs are part of the call, and undone with it."""
 
 from __future__ import annotations
 

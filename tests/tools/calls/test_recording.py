@@ -1,4 +1,4 @@
-"""Calls in a session file: whatever is in arguments and receipts, it can be written down and read back."""
+"""Calls in a session file: whatever arguments and receipts contain, they can be recorded and read back."""
 
 from __future__ import annotations
 

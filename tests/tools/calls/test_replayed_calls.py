@@ -1,4 +1,4 @@
-"""Sessions of tool calls are replayed from their records: no handler runs, and all is as it was left."""
+"""Sessions of tool calls are replayed from their records: no handler runs, and the result is the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that fail, in themselves or because of others: everything is undone, and nothing else is."""
+"""Calls that fail by themselves or because of others: all of their changes are undone, and no others."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_tool_may_call_other_tools() -> None:
 
 
 def meanwhile(action: Callable[[], object]) -> None:
-    """Do something in another thread, which is not in the transaction of this one, and wait for it."""
+    """Call a function in another thread, outside the transaction of this one, and wait for it."""
     thread = threading.Thread(target=action)
     thread.start()
     thread.join()

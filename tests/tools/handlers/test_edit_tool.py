@@ -1,4 +1,4 @@
-"""`edit_file` where the match is not exact: what it writes, and what it says of it."""
+"""`edit_file` with inexact matches: what it writes, and what it reports."""
 
 from __future__ import annotations
 

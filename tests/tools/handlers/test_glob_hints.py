@@ -1,4 +1,4 @@
-"""What `glob` and `grep` say where a pattern matched no file."""
+"""What `glob` and `grep` say if a pattern matched no file."""
 
 from __future__ import annotations
 

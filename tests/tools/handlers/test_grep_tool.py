@@ -1,4 +1,4 @@
-"""`grep`: lines with what stands around them, files, counts, and matches that span lines."""
+"""`grep`: lines with context, files, counts, and matches that span lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images that a tool returns, and line numbers: what `read_file` shows a model beside plain text."""
+"""Images that a tool returns, and line numbers: what `read_file` shows a model besides plain text."""
 
 from __future__ import annotations
 

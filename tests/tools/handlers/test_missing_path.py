@@ -1,4 +1,4 @@
-"""What tools say of a path at which there is nothing: the directory that is missing, and the path that is meant."""
+"""What tools say about a missing path: the missing directory, and the path that was probably intended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large answers: references to blobs that the session keeps, or a refusal where inline is required."""
+"""Large answers: references to blobs that the session keeps, or a refusal if inline is required."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_an_invalid_content_is_refused(content: object, code: str, word: str) ->
     assert tools.filesystem.tree() is before
 
 
-def test_inline_results_are_cut_at_whole_lines() -> None:
+def test_whole_lines_count_towards_the_inline_limit() -> None:
     tools = toolset(Capability(max_inline_bytes=5000))
     tools.filesystem.write("/min.js", "a" * 100_000 + "needle\n")
     found = tools.call("grep", {"pattern": "needle"})

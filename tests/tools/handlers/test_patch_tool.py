@@ -1,4 +1,4 @@
-"""`apply_patch` as a tool: what it answers, what it leaves undone, and what its receipt tells."""
+"""`apply_patch` as a tool: its answers, its refusals, and its receipt."""
 
 from __future__ import annotations
 

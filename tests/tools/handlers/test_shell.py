@@ -1,4 +1,4 @@
-"""The `shell` tool: commands over a session's files, what they change, and when that is undone."""
+"""The `shell` tool: commands on a session's files, their changes, and when these are undone."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ HAVOC = [
 
 
 def state(tools: Toolset) -> tuple[str, list[object]]:
-    """Return everything that is to be as it was: the fingerprint, and the times of what is there."""
+    """Return everything that must be unchanged: the fingerprint, and the times of all entries."""
     files = tools.filesystem
     return files.tree().fingerprint, [(entry.path, files.stat(entry.path).modified_at) for entry in files.walk()]
 

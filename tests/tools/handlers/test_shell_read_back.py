@@ -1,4 +1,4 @@
-"""What a command leaves is judged before it is read: sizes, depth, counts, bits, and the time that is left."""
+"""Files that a command leaves are checked before they are read: sizes, depth, counts, bits, and the remaining time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def refused(tools: Toolset, command: str) -> ToolResult[object]:
 
 @pytest.fixture
 def nothing_large_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail where the content of a large file is asked for, be it to keep it or to compare it."""
+    """Fail if the content of a large file is read, to store it or to compare it."""
 
     def read_large(*_: object) -> Any:
         raise AssertionError("a large file is read")

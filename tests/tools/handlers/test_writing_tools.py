@@ -1,4 +1,4 @@
-"""`write_file`, `edit_file`, `rm`, `mkdir`, `mv` and `cp`: what they change, and what they say of it."""
+"""`write_file`, `edit_file`, `rm`, `mkdir`, `mv` and `cp`: what they change, and what they report."""
 
 from __future__ import annotations
 

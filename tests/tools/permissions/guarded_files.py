@@ -24,7 +24,7 @@ def toolset(files: Filesystem, capability: Capability | None = None, policy: Pol
 
 @frozen
 class Script:
-    """Something that a tool of a user does with the filesystem that it gets."""
+    """Something that a custom tool does with its filesystem."""
 
 
 def handled(files: Filesystem, work: Callable[[Filesystem], object], **bounds: object) -> ToolResult[object]:

@@ -1,4 +1,4 @@
-"""A file whose words must not be seen, rules that hide it, and what a call tells."""
+"""A file whose words must not be revealed, rules that hide it, and what a call reveals."""
 
 from __future__ import annotations
 

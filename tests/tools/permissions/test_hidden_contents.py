@@ -1,4 +1,4 @@
-"""What the policy or the capability hides is quoted by no answer and taken to no place where it can be read."""
+"""Hidden contents are not quoted in answers, and not moved to where they can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of one's own in a policy: asked before and after a call, able to refuse it and nothing else."""
+"""Custom rules in a policy: called before and after a call, and able to refuse it but nothing else."""
 
 from __future__ import annotations
 

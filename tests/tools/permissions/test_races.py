@@ -1,4 +1,4 @@
-"""Links that are swapped in while a guard looks: what counts is where a path leads when it is used."""
+"""Links that are swapped in during a check: what counts is where a path leads when it is used."""
 
 from __future__ import annotations
 

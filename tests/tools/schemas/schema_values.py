@@ -1,4 +1,4 @@
-"""Values for schemas of parameters: such as they allow, and anything else."""
+"""Values for schemas of parameters: allowed ones, and others."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def fitting(schema: Schema) -> st.SearchStrategy[object]:
 
 
 def allows(schema: Schema, arguments: object) -> bool:
-    """Return whether a schema allows a value, by a validator of somebody else's."""
+    """Return whether a schema allows a value, according to an independent validator."""
     return Draft202012Validator(schema).is_valid(cast(Any, arguments))

@@ -1,4 +1,4 @@
-"""Arguments of calls: strict, every problem named at once, and no JSON that breaks the reading of it."""
+"""Arguments of calls: strict, all problems named together, and no JSON that crashes the reader."""
 
 from __future__ import annotations
 

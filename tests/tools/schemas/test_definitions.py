@@ -1,4 +1,4 @@
-"""What models are told of tools, checked by the types of the providers' own client libraries."""
+"""Tool definitions for models, checked with the types of the providers' client libraries."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Patch:
 
 
 def stand_in(name: str) -> Tool:
-    """Make a tool of somebody's own that goes by a name of ours."""
+    """Make a custom tool with the name of a built-in one."""
     return Tool(name, "Somebody's own.", Patch, count)
 
 

@@ -1,4 +1,4 @@
-"""Schemas of classes that nobody thought of: what they allow is read, what they refuse is refused."""
+"""Schemas of random classes: values that they allow are accepted, and others are refused."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_gemini_accepts_every_schema(params: type) -> None:
 
 
 def check_openapi(schema: Schema) -> None:
-    """Look for what no version of Gemini takes."""
+    """Check for keywords that no version of Gemini accepts."""
     assert schema.keys() <= {
         "type", "format", "description", "nullable", "enum", "items", "properties", "required", "anyOf", "minimum",
     }  # fmt: skip

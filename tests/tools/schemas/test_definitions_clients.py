@@ -23,7 +23,7 @@ ANSWER = {"candidates": [{"content": {"role": "model", "parts": [{"functionCall"
 
 
 def ask_gemini(config: gemini.GenerateContentConfig) -> tuple[Json, gemini.GenerateContentResponse]:
-    """Send one request to a server that answers with a call, and give what came to it."""
+    """Send one request to a server that answers with a call, and return the request that it received."""
     bodies: list[Json] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,7 +1,7 @@
-"""What a schema allows a tool reads, and what it refuses a tool refuses: for every tool and provider.
+"""A tool accepts what its schema allows, and refuses what it forbids: for every tool and provider.
 
-Two things a schema says less exactly than a call is checked. `null` stands for an optional argument that is left out,
-also where the schema does not speak of it. And 2.0 is a whole number to JSON Schema, but not to a call.
+A schema is less exact than the check of a call in two ways. `null` means that an optional argument is omitted, even if
+the schema does not mention it. And 2.0 is a whole number to JSON Schema, but not to a call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of callers that work on one file."""
+"""Calls by several callers on one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls without a caller do not undo what a caller changed."""
+"""Calls without a caller do not overwrite a caller's changes."""
 
 from __future__ import annotations
 

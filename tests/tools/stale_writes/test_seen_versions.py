@@ -1,4 +1,4 @@
-"""What callers saw is part of the session."""
+"""The versions that callers have seen are part of the session."""
 
 from __future__ import annotations
 

@@ -147,11 +147,11 @@ def test_a_patch_in_a_blob_is_refused_as_well(tools: Toolset) -> None:
 
 @frozen
 class Work:
-    """What a tool takes whose work is done in the middle of a call of another."""
+    """The parameters of a tool that works in the middle of another caller's call."""
 
 
 def during(tools: Toolset, work: Callable[[Filesystem], None], meanwhile: Callable[[], None]) -> ToolResult[object]:
-    """Make a call of ann's that does some work, while a thread does something meanwhile."""
+    """Make a call by ann that does some work, while a thread does something else."""
 
     def handle(params: Work, *, context: ToolContext) -> ToolResult[None]:
         thread = threading.Thread(target=meanwhile)
