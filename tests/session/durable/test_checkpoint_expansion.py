@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import orjson
 import pytest
@@ -85,6 +86,40 @@ def test_a_checkpoint_is_refused_by_default(store: MemoryStreams) -> None:
 
     with pytest.raises(SessionFileError, match=REFUSAL):
         Session.open(store, "s")
+
+
+def test_a_checkpoint_that_is_refused_is_read_once(store: MemoryStreams, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(store, with_trees(directories_of_a_wide_base(10_000)))
+    reads = Mock(wraps=store.get_checkpoint)
+    monkeypatch.setattr(store, "get_checkpoint", reads)
+
+    with pytest.raises(SessionFileError, match=REFUSAL):
+        Session.open(store, "s")
+    assert reads.call_count == 1
+    with pytest.raises(SessionFileError, match=REFUSAL):
+        asyncio.run(Session.aopen(store, "s"))
+    assert reads.call_count == 2
+
+
+def test_a_refused_checkpoint_of_another_process_is_read_once(
+    store: MemoryStreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.open(store, "s", max_expansion=10)
+    found = store.get_checkpoint("s")
+    assert found is not None
+    document = orjson.loads(found.data)
+    with_trees(directories_of_a_wide_base(10_000))(document)
+    text = orjson.dumps(document)
+    digest = digest_of(text).hex()
+    frame = orjson.dumps({"id": "other-1", "after": session.seq, "counter": 0, "reset": digest})
+    store.append("s", found.number, [frame], contents={digest: text})
+    reads = Mock(wraps=store.read)
+    monkeypatch.setattr(store, "read", reads)
+
+    with pytest.raises(SessionFileError, match="expand the checkpoint"):
+        session.refresh()
+    assert reads.call_count == 1
+    assert InMemoryFilesystem(session).read("/f").content == "text"
 
 
 def test_a_checkpoint_is_refused_before_memory_is_allocated(store: MemoryStreams) -> None:

@@ -24,7 +24,7 @@ from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.frames.refresh import ATTEMPTS
 from weakfs.session.durable.lease import HeldLease, patiently
 from weakfs.session.errors import SessionError, SessionFileError
-from weakfs.session.files.expansion import FACTOR, check_factor
+from weakfs.session.files.expansion import FACTOR, ExpansionExceeded, check_factor
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.state import SessionState
@@ -193,6 +193,8 @@ def _read_stored(
         try:
             reading = partial(_read, session, store, stream, checkpoint, frames, max_expansion)
             log, reader, read = yield from supplied(reading)
+        except ExpansionExceeded:
+            raise
         except SessionFileError:
             # A compaction has dropped what these refer to, and stored what replaces them; or it is damaged.
             left -= 1

@@ -16,6 +16,10 @@ FACTOR = 20.0
 LEAST = 64 << 20
 
 
+class ExpansionExceeded(SessionFileError):
+    """A file or a checkpoint expands beyond its budget. Reading it again makes no difference."""
+
+
 class Expansion:
     """The expansion budget of one file or checkpoint that is being loaded, and how much of it is used.
 
@@ -34,10 +38,10 @@ class Expansion:
         self._used = 0
 
     def take(self, size: int, what: str, where: str) -> None:
-        """Count `size` bytes that are about to be copied. Raise `SessionFileError` if they exceed the budget."""
+        """Count `size` bytes that are about to be copied. Raise `ExpansionExceeded` if they exceed the budget."""
         self._used += size
         if self._most is not None and self._used > self._most:
-            raise SessionFileError(
+            raise ExpansionExceeded(
                 f"{what} would expand the {self._name} to {self._used:,} bytes, but a {self._name} of {self._size:,} "
                 f"bytes may expand to {self._most:,} ({self._factor:g} times its size, or {LEAST >> 20} MiB); if you "
                 f"trust the {self._name}, load it with a larger max_expansion, or with None for no limit",

@@ -12,6 +12,7 @@ from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.writer import Change
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import RolledBack
+from weakfs.session.files.expansion import ExpansionExceeded
 from weakfs.session.replay.reduction import changed
 from weakfs.session.transactions.steps import Steps, supplied
 from weakfs.session.trunk import SessionTrunk
@@ -98,6 +99,8 @@ def take(log: LogState, session: SessionTrunk, frames: Iterable[StoredFrame]) ->
     while True:
         try:
             reader, notes, last = yield from supplied(partial(_read, log, session, frames))
+        except ExpansionExceeded:
+            raise
         except SessionFileError:
             left -= 1
             if not left:
