@@ -83,7 +83,7 @@ def test_a_past_state_is_a_read_only_filesystem() -> None:
     assert paths(fs) == ["/1", "/2", "/3"]
 
 
-def test_before_the_first_record_there_is_nothing() -> None:
+def test_the_state_before_the_first_record_is_empty() -> None:
     session = Session()
     InMemoryFilesystem(session).write("/a", "x")
     assert paths(InMemoryFilesystem(session.at(0))) == []

@@ -29,7 +29,7 @@ def test_a_repository_becomes_a_session_file(run: Run, repository: Path, tmp_pat
     assert Session.load(tmp_path / "s.json").session_id == "project"
 
 
-def test_the_commits_come_back(run: Run, repository: Path, tmp_path: Path) -> None:
+def test_the_commits_are_exported_again(run: Run, repository: Path, tmp_path: Path) -> None:
     git(repository, "update-ref", "refs/heads/main", "main~1")
     run("import-git", repository, tmp_path / "s.json")
     run("export-git", tmp_path / "s.json", tmp_path / "again.git")

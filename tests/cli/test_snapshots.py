@@ -210,7 +210,7 @@ def test_missing_or_extra_arguments_are_status_2(run: Run, place: Place, words: 
     assert one_line(done.err)
 
 
-def test_what_changed_since_a_snapshot_is_shown_as_a_patch(run: Run, place: Place) -> None:
+def test_changes_since_a_snapshot_are_shown_as_a_patch(run: Run, place: Place) -> None:
     run("snapshot", place.root, "--tag", "first")
     assert (run("diff", place.root).out, run("diff", place.root, "--exit-code").status) == ("", 0)
     with (place.root / "README.md").open("a") as stream:

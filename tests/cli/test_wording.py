@@ -82,6 +82,6 @@ def test_a_text_is_fitted_into_a_number_of_columns(text: str, width: int) -> Non
     assert line.startswith(shortened(line, width).partition("…")[0])
 
 
-def test_a_time_in_short_takes_fourteen_columns() -> None:
+def test_a_short_time_has_fourteen_columns() -> None:
     assert date_and_time(1_777_541_373_999_999_999) == "04-30 09:29:33"
     assert {len(date_and_time(at)) for at in (0, 7, -(10**30), 10**30)} == {14}

@@ -61,7 +61,7 @@ def test_an_error_names_the_first_directory_that_is_missing(missing: str, below:
 
 @pytest.mark.parametrize("link", ["/to", "/d/to", "/d/d/to"])
 @pytest.mark.parametrize("below", ["", "/a", "/a/b", "/a/b/c/d"])
-def test_what_is_written_below_a_link_is_created_where_it_leads(link: str, below: str) -> None:
+def test_files_written_below_a_link_are_created_at_its_target(link: str, below: str) -> None:
     fs = InMemoryFilesystem(follow_symlinks="within_root_only")
     fs.mkdir("/d/d")
     fs.mkdir("/there/deep")

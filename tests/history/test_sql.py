@@ -56,7 +56,7 @@ def test_changes_of_a_merged_fork_are_listed_once(session: Session) -> None:
     assert session.sql("SELECT change, path FROM changes WHERE path = '/new.txt'").rows == (("added", "/new.txt"),)
 
 
-def test_a_rollback_is_a_change_of_its_own(session: Session) -> None:
+def test_a_rollback_is_a_separate_change(session: Session) -> None:
     seq = session.seq
     InMemoryFilesystem(session).write("/gone.txt", "x\n")
     session.rollback(seq)

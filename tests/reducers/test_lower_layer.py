@@ -23,7 +23,7 @@ def test_both_sides_keep_what_either_saw() -> None:
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("ours_dropped", [False, True])
-def test_what_was_seen_before_a_side_dropped_everything_is_dropped(ours_dropped: bool) -> None:
+def test_entries_seen_before_a_side_dropped_everything_are_dropped(ours_dropped: bool) -> None:
     kept, dropped = BASE.extend(seen("/kept")), Log[LowerEntry]().extend(seen("/after"))
     ours, theirs = (dropped, kept) if ours_dropped else (kept, dropped)
     assert [*merge_entries(BASE, ours, theirs)] == seen("/after", "/kept")

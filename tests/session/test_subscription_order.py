@@ -67,7 +67,7 @@ def test_records_of_many_threads_are_delivered_once_each_and_in_order() -> None:
     assert [record.seq for record in told.records] == list(range(1, 801))
 
 
-def test_what_a_handler_dispatches_is_not_undone_by_a_transaction_that_happens_to_deliver_it() -> None:
+def test_events_dispatched_by_a_handler_are_not_undone_by_the_delivering_transaction() -> None:
     session = make_session()
 
     def answer(record: Record) -> None:

@@ -251,7 +251,7 @@ def test_special_entries_are_hidden_copied_up_and_committed() -> None:
     assert node[0] is leaves.FIFO
 
 
-def test_a_layer_needs_a_session_of_its_own() -> None:
+def test_a_layer_needs_its_own_session() -> None:
     lower = memory()
     with pytest.raises(ValueError, match="its own session"):
         OverlayFilesystem(lower, lower.session)

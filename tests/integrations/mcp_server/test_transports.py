@@ -86,7 +86,7 @@ def test_a_session_without_a_directory_continues_in_another_server(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_what_is_printed_goes_to_standard_error() -> None:
+def test_printed_output_goes_to_standard_error() -> None:
     code = """
 import asyncio, os
 from attrs import frozen

@@ -98,7 +98,7 @@ def test_events_of_an_external_filesystem_are_reduced_like_the_sessions_own() ->
     assert (content_of(node), node[1]) == (b"ONE\ntwo\nthree\n", 0o755)
 
 
-def test_each_external_filesystem_has_a_tree_of_its_own() -> None:
+def test_each_external_filesystem_has_its_own_tree() -> None:
     session = new_session()
     session.dispatch(found("/a", b"1"))
     session.dispatch(found("/a", b"2", filesystem="host:/other"))

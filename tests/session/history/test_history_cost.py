@@ -121,7 +121,9 @@ def test_a_loaded_history_without_keyframes_is_read_once_and_as_far_as_needed(
     assert most_reductions(session, reductions) < GAP + STRETCH
 
 
-def test_what_follows_a_loaded_history_is_read_without_it(counted: tuple[Session, Reductions], tmp_path: Path) -> None:
+def test_records_after_a_loaded_history_are_read_without_it(
+    counted: tuple[Session, Reductions], tmp_path: Path
+) -> None:
     counted[0].save(tmp_path / "s.json")
     reductions = Reductions()
     session = Session.load(tmp_path / "s.json", registry=Registry.standard().with_types(Count, Counted))

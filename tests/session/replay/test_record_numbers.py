@@ -206,7 +206,7 @@ def test_values_that_a_fork_put_into_slices_by_hand_are_mapped() -> None:
     assert session.at(session.seq)[Newest].all() == (Newest(now),)
 
 
-def test_snapshots_of_a_fork_are_of_the_records_that_they_were_taken_after() -> None:
+def test_snapshots_of_a_fork_refer_to_the_records_that_precede_them() -> None:
     session = make_session()
     base = note(session, "base")
     fork = session.fork()

@@ -15,7 +15,7 @@ STATES = models()
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_what_was_acknowledged_survives_a_power_failure(tmp_path: Path, seed: int) -> None:
+def test_acknowledged_changes_survive_a_power_failure(tmp_path: Path, seed: int) -> None:
     """With durability "power", at random moments of a history that appends, seals, checkpoints, trims and folds."""
     root = tmp_path / "recorded"
     root.mkdir()
