@@ -14,7 +14,7 @@ from tests.sampling import sample
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import InMemoryFilesystem, Session, SessionError, Toolset
 from weakfs.reducers import FileTree
-from weakfs.session.durable.checkpoints import checkpoints
+from weakfs.session.durable.checkpoints import checkpoint_document, checkpoints
 from weakfs.storage import StorageError
 from weakfs.tools import ToolCalls
 
@@ -132,7 +132,7 @@ def test_a_reopened_session_equals_one_in_memory(seed: int, monkeypatch: pytest.
     dice = Random(seed)
     monkeypatch.setattr(checkpoints, "LEAST", dice.choice([0, 3000, 1 << 20]))
     for name in ("GAP", "MARK_FACTOR"):
-        monkeypatch.setattr(checkpoints, name, 0)
+        monkeypatch.setattr(checkpoint_document, name, 0)
     store = MemoryStreams()
     clock = ticking()
     in_memory = World(Session(session_id="s", clock=ticking()))

@@ -10,30 +10,29 @@ from uuid import uuid4
 
 from attrs import field
 
-from weakfs.class_decorators import define, frozen
+from weakfs.class_decorators import define
 from weakfs.errors import WeakfsError
-from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.checkpoints.copies import ContentFromFrames, compressed, copies_of, copies_to_make
+from weakfs.session.durable.checkpoints.checkpoint_document import Moment, Written, written_checkpoint
+from weakfs.session.durable.checkpoints.copies import ContentFromFrames, copies_of
 from weakfs.session.durable.checkpoints.document import (
     FORMAT,
     VERSION,
     LoadedCheckpoint,
     MarkEntry,
-    StateDocument,
     StatesEntry,
     StoredMark,
     StoredStates,
     document_of,
 )
-from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead, StoredHead, event_runs, log_heads
+from weakfs.session.durable.checkpoints.log_slices import StoredHead
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
 from weakfs.session.errors import MissingBlob, RecordsDropped, SessionFileError, UnsupportedVersion
 from weakfs.session.files.fields import Fields
-from weakfs.session.history.keyframes import GAP, Mark, PackedMark
+from weakfs.session.history.keyframes import Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
@@ -45,8 +44,6 @@ from weakfs.storage.event_store import Checkpoint, EventStore
 # A checkpoint is due when the frames since the last one take up at least `LEAST` bytes, and `FACTOR` times its size.
 LEAST = 4 << 20
 FACTOR = 2
-# A keyframe is kept, for reading history, when the frames since the last one take up this many times its size.
-MARK_FACTOR = 8
 # An automatic checkpoint is postponed if its copies, with those of the checkpoint that it replaces, would take up more
 # than one in this many of the bytes of frames and contents.
 COPY_SHARE = 4
@@ -54,48 +51,6 @@ COPY_SHARE = 4
 BATCH = 8 << 20
 
 logger = logging.getLogger("weakfs.session")
-
-
-@frozen(eq=False)
-class Moment:
-    """What a checkpoint consists of: the session after one frame."""
-
-    number: int
-    session_id: str
-    origin_id: str
-    counter: int
-    rules: Rules
-    line: Timeline
-    # The timeline, including the records that `line` has dropped.
-    whole: Timeline
-    # The bytes of frames since the last checkpoint.
-    size: int
-    counts: Mapping[str, int]
-    # The numbers of events before the first frame that stays.
-    kept_from: Mapping[str, int]
-    index: Any
-    # Whether somebody asked for it.
-    is_forced: bool = True
-
-
-@define(eq=False)
-class Written:
-    """What is known about the newest checkpoint."""
-
-    seq: int = 0
-    size: int = 0
-    runs: Mapping[str, EventRun] = field(factory=dict[str, EventRun])
-    states: tuple[StatesEntry, ...] = ()
-    marks: tuple[MarkEntry, ...] = ()
-    # The bytes of frames since the newest of these marks.
-    since_mark: int = 0
-    # The slices of the newest mark, if it was just written.
-    mark: Mark | None = None
-    digests: Mapping[int, tuple[Content, str]] = field(factory=dict[int, "tuple[Content, str]"])
-    # The keys of the copies that it refers to, by digest, and their sizes by key.
-    copies: Mapping[str, str] = field(factory=dict[str, str])
-    copy_sizes: Mapping[str, int] = field(factory=dict[str, int])
-    heads: Mapping[str, LogHead] = field(factory=dict[str, LogHead])
 
 
 @define(eq=False)
@@ -210,7 +165,7 @@ class Checkpointing:
 
         Return `None` if it was postponed because its copies would take too much space.
         """
-        text, written, contents = self.document(moment)
+        text, written, contents = written_checkpoint(moment, self.last, self.history.decoder.contents, self.writer)
         if self.store.head(self.stream) < moment.number:
             # The stream was deleted, and storing contents would create it again.
             raise StorageError(f"stream {self.stream!r} of {self.store.url} ends before frame {moment.number}")
@@ -234,88 +189,6 @@ class Checkpointing:
             unused = old - copies
         if unused:
             self.store.trim(self.stream, 0, contents=sorted(unused))
-
-    def document(self, moment: Moment, *, is_reset: bool = False) -> tuple[bytes, Written, dict[str, Content]]:
-        """Return a checkpoint's document, what is known about it, and the contents that it refers to.
-
-        The document and the contents of a reset last as long as its frame, so it uses no copies.
-        """
-        line, last = moment.line, self.last
-        whole = moment.whole
-        rows = list(whole.rows.since(max(last.seq - whole.dropped, 0)))
-        first = whole.seq - len(rows) + 1
-        document = StateDocument(moment.rules, last.digests)
-        runs = event_runs(moment.rules, line, moment.counts, moment.kept_from, last.runs, rows)
-        heads, chunks = log_heads(line.logs, runs, last.heads, StateDocument(moment.rules, {}).logs_text)
-        body = document.written(line, runs, heads)
-        states_of = document.blobs.by_digest
-        copies: dict[str, str] = {}
-        if not is_reset:
-            copies = copies_to_make(self.history.decoder.contents, states_of, last.copies, moment.number, self.writer)
-        contents: dict[str, Content] = dict(chunks)
-        marks = last.marks if moment.whole is moment.line else ()
-        since_mark = last.since_mark + moment.size
-        mark: Mark | None = None
-        cost = last.size + sum(len(states_of[digest]) for digest in copies)
-        if since_mark > MARK_FACTOR * cost and line.seq - line.dropped > GAP and moment.whole is moment.line:
-            past = StateDocument(moment.rules, document.blobs.digests)
-            text, lengths = past.mark(line, {tag: run for tag, run in runs.items() if run.count})
-            digest = digest_of(text).hex()
-            contents |= past.blobs.by_digest
-            contents[digest] = text
-            marks, since_mark = (*marks, MarkEntry(line.seq, digest, lengths)), 0
-            mark = Mark(line.seq, line.state, line.logs, 0)
-        states = tuple(entry for entry in last.states if entry.last > min(moment.index["seqs"], default=0))
-        of_records = StateDocument(moment.rules, document.blobs.digests)
-        found = of_records.states_of(first, rows)
-        if found:
-            text = of_records.text({"states": found, "dropped": 0, "records": []})
-            digest = digest_of(text).hex()
-            states = (*states, StatesEntry(first, line.seq, digest))
-            contents |= of_records.blobs.by_digest
-            contents[digest] = text
-        # What these documents refer to is kept.
-        copies = {digest: key for digest, key in copies.items() if digest not in contents}
-        document.blobs.name_copies(copies)
-        copy_sizes: dict[str, int] = {}
-        for digest, content in states_of.items():
-            key = copies.get(digest)
-            if key is None:
-                contents[digest] = content
-            elif key in last.copy_sizes:
-                copy_sizes[key] = last.copy_sizes[key]
-            else:
-                contents[key] = copy = compressed(content)
-                copy_sizes[key] = len(copy)
-        text = document.text(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "session_id": moment.session_id,
-                "origin_id": moment.origin_id,
-                "counter": moment.counter,
-                **body,
-                "index": moment.index,
-                "states": [[entry.first, entry.last, entry.digest] for entry in states],
-                "marks": [[entry.seq, entry.digest, entry.lengths] for entry in marks],
-            }
-        )
-        for stored in (document.stored, of_records.stored):
-            contents |= self.history.decoder.contents.missing_of(stored)
-        written = Written(
-            line.seq,
-            len(text),
-            runs,
-            states,
-            marks,
-            since_mark,
-            mark,
-            document.blobs.digests,
-            copies,
-            copy_sizes,
-            heads,
-        )
-        return text, written, contents
 
     def put(self, contents: Mapping[str, Content]) -> None:
         """Store the contents that the stream does not have yet."""

@@ -8,6 +8,7 @@ from itertools import islice
 import orjson
 
 from weakfs.session.blobs.blob import digest_of
+from weakfs.session.durable.checkpoints.checkpoint_document import written_checkpoint
 from weakfs.session.durable.commits.append import append
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.frames.decoder import Frame
@@ -44,7 +45,8 @@ def start_anew(log: LogState, session: SessionTrunk, after: Timeline, journals: 
         history.split(after.dropped)
     whole = before if before.seq else None
     moment = log.checkpoints.moment(session, log.head + len(frames) + 1, after, whole)
-    text, written, needed = log.checkpoints.document(moment, is_reset=True)
+    last, there = log.checkpoints.last, log.checkpoints.history.decoder.contents
+    text, written, needed = written_checkpoint(moment, last, there, log.checkpoints.writer, is_reset=True)
     digest = digest_of(text).hex()
     if log.head and (head := log.store.head(log.stream)) < log.head:
         # The stream was deleted, and storing contents would create it again.
