@@ -69,10 +69,6 @@ class FakeExternal:
         error = error or OSError(ENOSPC, f"no space left on {self.filesystem_id}")
         self._failures[operation] = [error] * times
 
-    def heal(self) -> None:
-        """Make everything work again."""
-        self._failures.clear()
-
     def fail_if_told(self, operation: str) -> None:
         """Record a call, and raise the exception arranged for it."""
         self.calls.append(operation)

@@ -74,11 +74,6 @@ class Wrapper(Generic[T]):
     held: T
 
 
-@frozen(eq=False)
-class Alone:
-    a: int
-
-
 @dataclass(frozen=True)
 class Plain:
     a: int

@@ -84,7 +84,7 @@ def test_a_prompt_uses_the_filesystem_of_its_first_section_with_one(tmp_path: Pa
     assert Prompt(sections=[TASK, vfs, workspace]).filesystem() is vfs.filesystem
     assert Prompt(sections=[workspace, vfs]).filesystem() is workspace.filesystem
     assert Prompt(sections=[TASK]).filesystem() is None
-    assert Prompt(sections=[workspace, vfs]).filesystem_for("ls") is vfs.filesystem
+    assert Prompt(sections=[workspace, vfs]).toolset("ls", session).filesystem is vfs.filesystem
     assert Prompt(sections=[workspace, vfs]).section_of("ls") is vfs
     assert Prompt(sections=[workspace]).section_of("ls") is None
 

@@ -92,11 +92,6 @@ class Prompt:
         home = self._first()
         return None if home is None else home.filesystem
 
-    def filesystem_for(self, name: str) -> Filesystem | None:
-        """Return the filesystem that a tool works on: its section's own or, without one, the prompt's."""
-        home = self._home_of(name)
-        return None if home is None else home.filesystem
-
     def toolset(self, name: str, session: Session) -> Toolset:
         """Return the toolset that a tool is called through; for an unknown name, one whose answer lists the tools.
 
