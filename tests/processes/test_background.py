@@ -12,6 +12,7 @@ from typing import Literal
 
 import pytest
 
+from tests.descriptors import no_descriptor_left
 from tests.processes.conftest import BUBBLEWRAP, MODES
 from tests.sampling import share
 from tests.tools.witness import Witness
@@ -264,7 +265,7 @@ def test_killing_a_supervisor_kills_its_program(start: Start, tmp_path: Path, mo
     os.kill(process._program._running.process.pid, signal.SIGKILL)  # type: ignore[attr-defined]  # of the host
 
     assert ended(process)[1] == "it was killed from outside, together with its supervisor"
-    assert witness.saw_it_end()
+    assert witness.waited_for_its_end()
     witness.close()
 
 
@@ -359,12 +360,14 @@ def test_a_process_may_be_used_from_any_thread(start: Start, where: Place) -> No
 
 
 def test_descriptors_and_threads_are_released(start: Start) -> None:
-    ended(start("true"))
-    before = len(os.listdir("/proc/self/fd")), threading.active_count()
+    others = {*threading.enumerate()}
 
-    for _ in range(3):
-        ended(start("echo x; cat", max_lifetime=0.02))
-    while threading.active_count() > before[1]:
-        threading.Event().wait(0.01)
+    def threads_ended(process: BackgroundProcess) -> None:
+        ended(process)
+        for thread in {*threading.enumerate()} - others:
+            thread.join()
 
-    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+    threads_ended(start("true"))
+    with no_descriptor_left():
+        for _ in range(3):
+            threads_ended(start("echo x; cat", max_lifetime=0.02))

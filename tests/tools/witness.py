@@ -26,3 +26,9 @@ class Witness:
             return not os.read(self.reading, 100)
         except BlockingIOError:
             return False
+
+    def waited_for_its_end(self) -> bool:
+        """Tell whether there was a process, once there is none any more: the kernel may be about to end it."""
+        assert os.read(self.reading, 100).startswith(b"here"), "it never began"
+        os.set_blocking(self.reading, True)
+        return not os.read(self.reading, 100)

@@ -97,13 +97,16 @@ class Watch:
         return timed_out
 
     def _read(self, seconds: float, enough: Callable[[], bool]) -> None:
-        """Read for this long, until there is enough, or until all pipes are closed."""
+        """Read for this long, until there is enough, or until all pipes are closed.
+
+        What is already in the pipes is read even if the time is over: this process may not have run for a while.
+        """
         until = monotonic() + seconds
-        while self._selector.get_map() and not enough():
+        is_over = False
+        while self._selector.get_map() and not enough() and not is_over:
             left = until - monotonic()
-            if left <= 0:
-                return
-            for key, _ in self._selector.select(left):
+            is_over = left <= 0
+            for key, _ in self._selector.select(max(left, 0)):
                 with suppress(BlockingIOError):
                     data = os.read(key.fd, _CHUNK)
                     key.data(data)

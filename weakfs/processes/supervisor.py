@@ -294,9 +294,13 @@ def _end_all(child: int, woken: int, grace: float, killing: float) -> int:
     """End every remaining process, with SIGTERM and then SIGKILL; return how many could not be killed."""
     asked: set[int] = set()
     until = time.monotonic() + grace
+    # Counted from the first SIGKILL: this process itself may not have run for a while.
+    last: float | None = None
     while not _all_gone(child):
         now = time.monotonic()
-        if now >= until + killing:
+        if now >= until and last is None:
+            last = now + killing
+        if last is not None and now >= last:
             return max(len(_children(os.getpid())), 1)
         number = signal.SIGKILL if now >= until else signal.SIGTERM
         # Processes adopted since get SIGTERM too; the group as a whole gets SIGTERM once, and SIGKILL until it is gone.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from tests.containers import IMAGE, state
 from weakfs import Limits
 from weakfs.backends.container import ContainerFilesystem, Podman, container
+from weakfs.backends.container.commands import command
 from weakfs.backends.container.commands import supervisor as commands
+from weakfs.backends.container.commands.command import Command
 from weakfs.backends.container.commands.command_files import is_readable
 from weakfs.backends.container.commands.supervisor import Supervisor
 from weakfs.processes import CommandLimits, StopEvent
@@ -59,7 +63,7 @@ def test_a_command_cannot_read_or_change_the_requests_to_its_supervisor(files: C
 
 def test_garbage_that_a_command_writes_into_the_requests_does_not_disturb_others(files: ContainerFilesystem) -> None:
     files.exec("printf 'half a line' > /run/weakfs/requests")
-    assert files.exec("echo on", timeout=5).stdout == "on\n"
+    assert files.exec("echo on", timeout=60).stdout == "on\n"
 
 
 def test_a_command_that_keeps_forging_its_status_is_an_error(files: ContainerFilesystem) -> None:
@@ -80,6 +84,43 @@ def test_a_container_ends_if_something_in_it_cannot_be_killed(
     monkeypatch.undo()
     assert not supervisor.is_alive
     assert files.exec("cat new; rm new").stdout == "kept\n"
+
+
+def test_a_container_does_not_end_because_its_host_process_did_not_run_for_a_while(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.exec("true")
+    supervisor = files.container._supervisor
+    kill, late = Supervisor.kill, [0.0]
+
+    def kill_and_lose_time(self: Supervisor, pids: Iterable[int]) -> None:
+        kill(self, pids)
+        while self.processes():
+            pass
+        late[0] += 1000
+
+    monkeypatch.setattr(Supervisor, "kill", kill_and_lose_time)
+    monkeypatch.setattr(commands, "monotonic", lambda: monotonic() + late[0])
+    assert files.exec("sleep 60 & echo said").stdout == "said\n"
+    assert late[0] > 0
+    assert supervisor.is_alive
+
+
+def test_what_a_command_said_and_how_it_ended_is_read_however_late(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done_at = Path(f"{files.container.path_of_files()}/workspace/done")
+    until_ended = Command.until_ended
+
+    def wait_late(self: Command, timeout: float, stop: StopEvent | None, most: int | None) -> None:
+        while not done_at.exists() or self._supervisor.processes():
+            pass
+        until_ended(self, timeout, stop, most)
+
+    monkeypatch.setattr(Command, "until_ended", wait_late)
+    monkeypatch.setattr(command, "DRAINING", -1.0)
+    done = files.exec("echo said; touch done; exit 3", timeout=1e-9)
+    assert (done.exit_code, done.stdout) == (3, "said\n")
 
 
 def test_a_command_waits_for_a_container_that_is_ending(

@@ -29,7 +29,7 @@ from weakfs.integrations.mount.operations import Operations
 from weakfs.snapshots.scan.read_back import without_set_id
 
 # How long mounting may take, and unmounting while a program still has files open, in seconds.
-PATIENCE = 10.0
+PATIENCE = 60.0
 # The polling interval, in seconds.
 WAIT = 0.02
 # The flag of the `unshare` system call for the working directory and the umask (linux/sched.h).

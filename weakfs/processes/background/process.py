@@ -312,9 +312,12 @@ class BackgroundProcess:
         """Read what is left of the output; another program may hold its other end open."""
         until = monotonic() + _DRAINING
         program = self._program
-        while program.output in selector.get_map() and monotonic() < until:
+        while program.output in selector.get_map():
             before = self._ring.total
             self._read_output(selector)
+            # Only then: this thread may not have run for a while, and what is in the pipe is read in any case.
+            if monotonic() >= until:
+                return
             if self._ring.total == before:
                 selector.select(0.01)
 

@@ -103,7 +103,9 @@ class Command:
         while self.exit_code is None and not self._files.has_ended:
             now = monotonic()
             if now >= until:
-                self._timed_out = True
+                # It may have ended in time while this thread did not run.
+                self._read(0)
+                self._timed_out = self.exit_code is None and not self._files.has_ended
             if self._timed_out:
                 return
             if now >= checked_at + CHECKING:
@@ -145,7 +147,7 @@ class Command:
     def drain(self) -> None:
         """Read the rest of the output, after all writers have ended."""
         until = monotonic() + DRAINING
-        while monotonic() < until and self._read(0):
+        while self._read(0) and monotonic() < until:
             pass
 
     def completed(self, limits: CommandLimits) -> CompletedCommand:

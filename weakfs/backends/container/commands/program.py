@@ -82,8 +82,9 @@ class ContainerProgram:
 
     def signal(self, number: int) -> None:
         """Send a signal to the program's group, as soon as there is one."""
-        until = monotonic() + KILLING
-        while self._is_begun and not self._read() and monotonic() < until:
+        until, is_late = monotonic() + KILLING, False
+        while self._is_begun and not self._read() and not is_late:
+            is_late = monotonic() > until
             found = self._processes()
             # The parent of the program is a process of the supervisor; the parent of an orphan is the first process.
             first = next((one for one in found.values() if one.parent != 1 and one.parent not in found), None)
@@ -100,12 +101,16 @@ class ContainerProgram:
             if not self._is_begun:
                 self._files.end_status()
                 return
-        until = monotonic() + KILLING
-        while not self._read() and monotonic() < until:
+        # Counted from the first attempt: this thread may not have run for a while.
+        until: float | None = None
+        while not self._read():
+            if until is not None and monotonic() > until:
+                if not self._read():
+                    self._supervisor.end_container()
+                return
             self._kill()
+            until = monotonic() + KILLING if until is None else until
             time.sleep(PAUSE * 10)
-        if not self._read():
-            self._supervisor.end_container()
 
     def _kill(self) -> None:
         supervisor = self._supervisor
@@ -156,9 +161,12 @@ class ContainerProgram:
         return started_by(supervisor.listing.all(), supervisor.mark + self._files.name)
 
     def _kill_rest(self) -> None:
-        supervisor, until = self._supervisor, monotonic() + KILLING
+        supervisor = self._supervisor
+        # Counted from the first attempt, and looked at before the processes: this thread may not have run for a while.
+        until: float | None = None
         supervisor.programs.discard(self._files.name)
         while supervisor.is_alive:
+            is_late = until is not None and monotonic() > until
             # A process that cleared its environment cannot be attributed to a program, so it is killed along with the
             # last program. No other program is started in the meantime.
             with supervisor.admission:
@@ -169,11 +177,12 @@ class ContainerProgram:
                     supervisor.kill(left)
             if not left:
                 return
-            if monotonic() > until:
+            if is_late:
                 if supervisor.end_container():
                     return
                 self._problem = f"{len(left)} of its processes could not be killed; stop the container"
                 return
+            until = monotonic() + KILLING if until is None else until
             time.sleep(PAUSE * 2)
 
     def _watch(self) -> None:

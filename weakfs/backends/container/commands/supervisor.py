@@ -222,13 +222,15 @@ class Supervisor:
 
         The container is ended if some cannot be killed. Raise `OSError` (EBUSY) instead for an attached container.
         """
-        until = monotonic() + KILLING
+        # Counted from the first attempt, and looked at before the processes: this thread may not have run for a while.
+        until: float | None = None
         rounds = 0
-        while left := self.processes():
-            if rounds >= patience:
-                self.kill(left)
-                time.sleep(PAUSE * 10)
-            if monotonic() > until:
+        while True:
+            is_late = until is not None and monotonic() > until
+            left = self.processes()
+            if not left:
+                return
+            if is_late:
                 if self.end_container():
                     return
                 raise fault(
@@ -236,6 +238,10 @@ class Supervisor:
                     EBUSY,
                     f"cannot end the command: {len(left)} of its processes could not be killed; stop the container",
                 )
+            if rounds >= patience:
+                self.kill(left)
+                until = monotonic() + KILLING if until is None else until
+                time.sleep(PAUSE * 10)
             time.sleep(PAUSE)
             rounds += 1
 
