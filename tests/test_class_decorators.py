@@ -292,14 +292,14 @@ def test_threads_that_first_use_a_class_concurrently_see_one_class() -> None:
         seen: list[Any] = []
 
         def use(cls: Any = Fresh, start: threading.Barrier = start, seen: list[Any] = seen) -> None:
-            start.wait(10)
+            start.wait(60)
             seen.append((attrs.fields(cls), cls(1).y))
 
         threads = [threading.Thread(target=use) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(10)
+            thread.join(60)
         assert [y for _, y in seen] == [2] * 4
         assert all(fields is attrs.fields(Fresh) for fields, _ in seen)
 

@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from threading import Timer
+from threading import Thread, Timer
 
 import pytest
 
@@ -136,11 +136,17 @@ def test_a_killed_container_is_restored_and_started_again(files: ContainerFilesy
         files.exec("echo kept > kept")
         before = state(files)
         first = files.container._inspect().pid
-        timer = Timer(0.3, os.kill, (first, signal.SIGKILL))
-        timer.start()
+
+        def kill_in_the_middle() -> None:
+            while Path(f"/proc/{first}/root/workspace/kept").exists():
+                time.sleep(0.001)
+            os.kill(first, signal.SIGKILL)
+
+        killer = Thread(target=kill_in_the_middle)
+        killer.start()
         with pytest.raises(OSError, match="killed from outside"):
-            files.exec("rm -r kept /usr/lib; sleep 60")
-        timer.join()
+            files.exec("rm -r kept /usr/lib; sleep 1000")
+        killer.join()
         assert state(files) == before
         assert files.exec("cat kept").stdout == "kept\n"
         assert files.container._inspect().pid != first
@@ -256,7 +262,8 @@ def test_a_call_that_outlived_its_runtime_is_ended_by_the_next_one(podman: Podma
             again.container.remove()
         else:
             assert len(remove_unused(podman, session_id=session.session_id)) == 1
-        assert [one.poll() for one in calls] == [-signal.SIGKILL, -signal.SIGKILL, None]
+        assert [one.wait(60) for one in calls[:2]] == [-signal.SIGKILL] * 2
+        assert calls[2].poll() is None
     finally:
         for one in calls:
             with suppress(ProcessLookupError):

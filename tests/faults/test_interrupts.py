@@ -84,7 +84,7 @@ def usable_elsewhere(session: Session) -> bool:
     """Return whether another thread can still use a session."""
     other = Thread(target=session.dispatch, args=(Put("elsewhere", 1),), daemon=True)
     other.start()
-    other.join(timeout=5)
+    other.join(timeout=60)
     return not other.is_alive()
 
 

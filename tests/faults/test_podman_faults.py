@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,9 @@ from weakfs.backends.container.listing import of_sessions
 from weakfs.backends.container.monitors import monitors_of
 from weakfs.backends.container.podman import find_image, inspect, labelled
 
+# By how long they sleep, the processes of this run of the tests are known.
+HANGING = 100_000 + os.getpid()
+
 # What the program does at the call that goes wrong.
 WAYS = {
     "fails": "echo 'Error: it is broken' >&2; exit 125",
@@ -38,8 +42,8 @@ WAYS = {
     "prints other JSON": "echo '[{\"Id\": 1}]'",
     "is killed": "kill -9 $$",
     "is killed afterwards": '"$REAL" "$@" >/dev/null; kill -9 $$',
-    "hangs": "sleep 1234 & sleep 1234",
-    "hangs afterwards": '"$REAL" "$@" >/dev/null; sleep 1234 & sleep 1234',
+    "hangs": f"sleep {HANGING} & sleep {HANGING}",
+    "hangs afterwards": f'"$REAL" "$@" >/dev/null; sleep {HANGING} & sleep {HANGING}',
 }
 
 # The calls that create and start the container.
@@ -102,12 +106,23 @@ def test_a_program_that_hangs_is_killed_with_what_it_has_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "podman"
-    program.write_text(f"#!/bin/sh\nsleep 1234 & echo $! > {tmp_path}/pid; sleep 1234\n")
+    told = tmp_path / "pid"
+    program.write_text(f"#!/bin/sh\nsleep 1000 & echo $! > {told}.new; mv {told}.new {told}; sleep 1000\n")
     program.chmod(0o755)
-    monkeypatch.setattr(calls, "PATIENCE", 0.5)
+
+    class Impatient(subprocess.Popen[bytes]):
+        """Waits until the program has begun, and then no longer."""
+
+        def communicate(self, input: bytes | None = None, timeout: float | None = None) -> tuple[bytes, bytes]:
+            while not told.exists():
+                time.sleep(0.001)
+            return super().communicate(input, timeout)
+
+    monkeypatch.setattr(subprocess, "Popen", Impatient)
+    monkeypatch.setattr(calls, "PATIENCE", 0.01)
     with pytest.raises(PodmanUnavailable, match=r"cannot stop with .*: it was killed because it had not ended"):
         Podman(str(program)).run("stop", "one")
-    pid = int((tmp_path / "pid").read_text())
+    pid = int(told.read_text())
     while _runs(pid):
         time.sleep(0.001)
 
@@ -180,7 +195,9 @@ def test_a_program_that_misbehaves_in_one_call(
         files.close()
         remove_unused(podman, session_id=session.session_id)
         assert containers(podman, session_id=session.session_id) == ()
-    assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and _command(pid) == b"sleep\0001234\0"]
+    # Those that were killed may die a moment later.
+    while [pid for pid in os.listdir("/proc") if pid.isdigit() and _command(pid) == b"sleep\000%d\0" % HANGING]:
+        time.sleep(0.01)
 
 
 def _command(pid: str) -> bytes:

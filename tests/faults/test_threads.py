@@ -285,7 +285,7 @@ def test_a_handler_may_wait_for_another_thread_that_uses_the_session() -> None:
     def wait_for_another(record: Record) -> None:
         other = Thread(target=session.snapshot, daemon=True)
         other.start()
-        other.join(timeout=5)
+        other.join(timeout=60)
         waited.append(not other.is_alive())
 
     session.subscribe(object, wait_for_another)

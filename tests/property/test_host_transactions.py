@@ -178,11 +178,11 @@ def test_a_transaction_that_fails_leaves_the_work_of_another_thread(mine: list[i
 
         def work(name: str, operations: list[int], *, fails: bool) -> None:
             with session.transaction():
-                turns.wait(30)
+                turns.wait(120)
                 for seed in operations:
                     with suppress(FileExistsError, IsADirectoryError, NotADirectoryError, FileNotFoundError):
                         change_one(fs, name, Random(seed))
-                turns.wait(30)
+                turns.wait(120)
                 if fails:
                     raise RuntimeError
                 left.append(record(place.root / name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import stat
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.descriptors import no_descriptor_left
 from tests.snapshots.hosts import look
 from weakfs.session.interruption import interruptible
 from weakfs.snapshots import HashOnlySink, scan, scan_entry
@@ -123,23 +123,20 @@ def test_a_scan_succeeds_if_everything_is_readable(root: Path) -> None:
 
 
 def test_no_descriptor_is_left_open(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # So that nothing that earlier tests left is closed in between.
-    gc.collect()
-    before = os.listdir("/proc/self/fd")
-    known = look(root)
-    look(root, known)
-    assert os.listdir("/proc/self/fd") == before
+    with no_descriptor_left():
+        known = look(root)
+        look(root, known)
 
     def stop(path: str, size: int) -> None:
         raise KeyboardInterrupt
 
     descriptor = os.open(root, os.O_RDONLY)
-    with pytest.raises(KeyboardInterrupt):
-        scan(descriptor, HashOnlySink(), on_file=stop)
-    with pytest.raises(KeyboardInterrupt):
-        scan_entry(descriptor, "d", HashOnlySink(), on_file=stop)
+    with no_descriptor_left():
+        with pytest.raises(KeyboardInterrupt):
+            scan(descriptor, HashOnlySink(), on_file=stop)
+        with pytest.raises(KeyboardInterrupt):
+            scan_entry(descriptor, "d", HashOnlySink(), on_file=stop)
     os.close(descriptor)
-    assert os.listdir("/proc/self/fd") == before
 
 
 def test_every_file_that_is_read_is_reported(root: Path) -> None:
@@ -154,7 +151,6 @@ def test_every_file_that_is_read_is_reported(root: Path) -> None:
 
 def test_a_scan_that_is_stopped_at_any_moment_leaves_no_descriptor_open(root: Path) -> None:
     descriptor = os.open(root, os.O_RDONLY)
-    before = os.listdir("/proc/self/fd")
     stopped = 0
     for left in count():
         moments = iter(range(left))
@@ -163,10 +159,9 @@ def test_a_scan_that_is_stopped_at_any_moment_leaves_no_descriptor_open(root: Pa
             if next(moments, None) is None:
                 raise TimeoutError
 
-        with suppress(TimeoutError), interruptible(check):
+        with no_descriptor_left(), suppress(TimeoutError), interruptible(check):
             scan(descriptor, HashOnlySink())
             break
         stopped += 1
-        assert os.listdir("/proc/self/fd") == before
     os.close(descriptor)
     assert stopped

@@ -1,4 +1,4 @@
-"""A server that imitates Google Cloud Storage: `gcs_server.py PORT PROGRAM`; started by `tests.storage.servers`.
+"""A server that imitates Google Cloud Storage: `gcs_server.py PORT PORT_OF_PROGRAM PROGRAM`; run by `servers.py`.
 
 PROGRAM is fake-gcs-server, which keeps the objects and knows their generations. Of the XML API, which obstore uses, it
 lacks the storing of an object: that is turned into an upload of its JSON API. Everything else is passed on.
@@ -89,11 +89,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    port, program = int(sys.argv[1]), sys.argv[2]
+    port, Handler.port, program = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
-        # A port that was free a moment ago.
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as other:
-            Handler.port = other.server_address[1]
         address = f"127.0.0.1:{Handler.port}"
         options = ["-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-log-level", "error"]
         command = ["setpriv", "--pdeathsig", "KILL", program, *options, "-port", str(Handler.port)]

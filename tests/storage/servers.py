@@ -6,6 +6,7 @@ import hmac
 import importlib.util
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -41,11 +42,27 @@ def need_package(name: str) -> None:
     need(f"the package {name}", is_there=importlib.util.find_spec(name) is not None)
 
 
+_reserved: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    """Return a port that no server listens on, and that no other tests on this machine use while this process lives.
+
+    It lies below the ports that the kernel gives to connections, so a server that is restarted gets it again.
+    """
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 1000):
+        reserved = socket.socket(socket.AF_UNIX)
+        with socket.socket() as free:
+            try:
+                # A name for this machine, not a file; the kernel gives it back when this process ends.
+                reserved.bind(f"\0weakfs-test-port-{port}")
+                free.bind(("127.0.0.1", port))
+            except OSError:
+                reserved.close()
+                continue
+        _reserved.append(reserved)
         return port
+    raise RuntimeError("cannot find a free port")
 
 
 class Server:
@@ -70,12 +87,12 @@ class Server:
         command = ["setpriv", "--pdeathsig", "KILL", *self._command]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        for _ in range(600):
+        for _ in range(6000):
+            if self._process.poll() is not None:
+                break
             if self._is_ready():
                 return True
             time.sleep(0.05)
-            if self._process.poll() is not None:
-                break
         self.kill()
         return False
 
@@ -85,7 +102,7 @@ class Server:
             # For PostgreSQL a fast shutdown; the others take it for an interrupt from the keyboard.
             self._process.send_signal(2)
             try:
-                self._process.wait(20)
+                self._process.wait(120)
             except subprocess.TimeoutExpired:
                 self.kill()
             self._process = None
@@ -280,7 +297,7 @@ def gcs() -> Iterator[Server]:
         return True
 
     script = str(Path(__file__).with_name("gcs_server.py"))
-    server = Server(url, [sys.executable, script, str(port), program], is_ready)
+    server = Server(url, [sys.executable, script, str(port), str(free_port()), program], is_ready)
     server.start()
     try:
         yield server

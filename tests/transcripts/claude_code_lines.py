@@ -84,4 +84,8 @@ def plain(data: bytes) -> str:
     return data.decode().replace("\r\n", "\n").removeprefix("\ufeff")
 
 
-ANY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=share(300))
+ANY = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=share(300),
+)

@@ -72,7 +72,11 @@ def sessions(draw: st.DrawFn) -> Codex:
     return program
 
 
-ANY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=share(400))
+ANY = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=share(400),
+)
 
 
 @ANY

@@ -78,7 +78,7 @@ def serving() -> Iterator[Serve]:
         for process in running:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def show(browser: Browser, serve: Serve) -> Iterator[Callable[[Served], Page]]:
     servers: list[str] = []
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(120_000)
     page.on("console", lambda message: told.append(message.text))
     page.on("pageerror", lambda error: told.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))

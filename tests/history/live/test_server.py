@@ -61,7 +61,7 @@ def own(served: Served, **others: str) -> Headers:
 def ask(
     served: Served, path: str, headers: Headers, *, body: str | None = None, method: str | None = None
 ) -> tuple[int, bytes, http.client.HTTPMessage]:
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
     connection.request(method or ("GET" if body is None else "POST"), path, body, headers)
     answer = connection.getresponse()
     found = answer.status, answer.read(), answer.headers
@@ -277,7 +277,7 @@ def test_many_silent_connections_do_not_block_a_request(alone: Served) -> None:
     for _ in range(3):
         assert ask(alone, "/version", own(alone))[0] == 200
     alone.process.send_signal(signal.SIGTERM)
-    assert alone.process.communicate(timeout=30)[1] == ""
+    assert alone.process.communicate(timeout=120)[1] == ""
     assert alone.process.returncode == 0
     for one in silent:
         one.close()
@@ -289,7 +289,7 @@ def test_a_signal_ends_the_server(alone: Served, number: signal.Signals) -> None
     with socket.create_connection(("127.0.0.1", alone.port)) as silent:
         silent.sendall(b"GET /")
         alone.process.send_signal(number)
-        _, errors = alone.process.communicate(timeout=30)
+        _, errors = alone.process.communicate(timeout=120)
     assert alone.process.returncode == 0
     assert errors == ""
 
@@ -314,7 +314,7 @@ def test_a_bug_in_the_server_gets_an_error_response() -> None:
         thread = Thread(target=server.serve_forever)
         thread.start()
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=120)
             connection.request("GET", "/data", headers={"Authorization": f"Bearer {server.token}"})
             answer = connection.getresponse()
             assert answer.status == 500

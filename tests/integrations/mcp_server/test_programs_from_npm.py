@@ -73,7 +73,7 @@ def program(name: str, package: str) -> list[str] | None:
     for node in (shutil.which("node", path=str(Path(found).parent)), shutil.which("node")):
         if node is not None:
             version = subprocess.run(
-                [node, "--version"], capture_output=True, text=True, timeout=30, check=False
+                [node, "--version"], capture_output=True, text=True, timeout=120, check=False
             ).stdout
             if (number := re.match(r"v(\d+)", version)) and int(number[1]) >= 22:
                 return [node, str(installed)]

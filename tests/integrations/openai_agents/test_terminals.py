@@ -9,13 +9,13 @@ import re
 import shutil
 import signal
 from collections.abc import Awaitable, Callable
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
 import pytest
 
+from tests.storage.servers import free_port
 from weakfs import HostFilesystem, Session
 from weakfs.processes import Bubblewrap
 from weakfs.processes.background import ProcessLimits
@@ -247,8 +247,7 @@ async def test_terminals_need_files_in_a_directory() -> None:
 def test_a_port_is_exposed_only_if_commands_share_the_network(tmp_path: Path) -> None:
     from agents.sandbox.errors import ExposedPortUnavailableError
 
-    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as free:
-        port = free.server_address[1]
+    port = free_port()
 
     async def confined(sandbox: SandboxSession, session: Session) -> None:
         with pytest.raises(ExposedPortUnavailableError) as refusal:
@@ -262,9 +261,9 @@ def test_a_port_is_exposed_only_if_commands_share_the_network(tmp_path: Path) ->
         started = await sandbox.pty_exec_start(
             f"exec python3 -u -m http.server {port} --bind 127.0.0.1", tty=True, yield_time_s=2
         )
-        assert started.process_id is not None
+        await printed(sandbox, started, b" ...\r\n")
         endpoint = await sandbox.resolve_exposed_port(port)
-        page = await asyncio.to_thread(lambda: urlopen(endpoint.url_for("http"), timeout=20).read())
+        page = await asyncio.to_thread(lambda: urlopen(endpoint.url_for("http"), timeout=120).read())
         assert page == b"served"
         with pytest.raises(ExposedPortUnavailableError) as refusal:
             await sandbox.resolve_exposed_port(9)

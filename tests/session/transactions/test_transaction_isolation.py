@@ -137,7 +137,7 @@ def test_the_lock_is_not_held_while_a_transaction_is_open() -> None:
     with session.transaction():
         session.dispatch(Noted("inside"))
         threading.Thread(target=work).start()
-        assert done.wait(timeout=10)
+        assert done.wait(timeout=60)
 
 
 def test_a_fork_is_independent_of_an_open_transaction() -> None:

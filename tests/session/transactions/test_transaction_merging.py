@@ -275,14 +275,14 @@ def test_transactions_of_two_threads_that_interleave_both_take_effect() -> None:
         with session.transaction(cause="other"):
             session.dispatch(Put("other", 1))
             inside.set()
-            go_on.wait(timeout=10)
+            go_on.wait(timeout=60)
             session.dispatch(Put("other", 2))
 
     thread = threading.Thread(target=other)
     with session.transaction(cause="own"):
         session.dispatch(Put("own", 1))
         thread.start()
-        inside.wait(timeout=10)
+        inside.wait(timeout=60)
     go_on.set()
     thread.join()
 

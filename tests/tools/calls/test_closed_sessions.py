@@ -107,13 +107,13 @@ async def test_a_call_cancelled_after_its_session_was_closed_raises_cancelled_er
 
     def wait(params: Nothing, *, context: ToolContext) -> ToolResult[None]:
         began.set()
-        goes_on.wait(10)
+        goes_on.wait(60)
         return ToolResult("waited", None)
 
     session = Session()
     tools = Toolset(session, tools=[Tool("wait", "wait", Nothing, wait)])
     task = asyncio.create_task(tools.acall("wait", {}))
-    await asyncio.to_thread(began.wait, 10)
+    await asyncio.to_thread(began.wait, 60)
     session.close()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
