@@ -51,6 +51,14 @@ def test_a_fork_bomb_ends_with_its_sandbox(tmp_path: Path) -> None:
         assert "the command was killed: it had more than 60 processes" in done.stderr
 
 
+def test_a_command_that_was_killed_for_one_limit_reached_no_other() -> None:
+    limits = CommandLimits(max_processes=60)
+    said = "[Errno 12] Cannot allocate memory"
+
+    assert limits.likely_hit(137, said, "max_processes") == ("max_processes=60",)
+    assert limits.likely_hit(1, said, None) == (f"max_memory={limits.max_memory}",)
+
+
 def test_a_command_within_its_number_of_processes_runs(tmp_path: Path) -> None:
     done = run("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2 & done; wait; echo done", tmp_path, max_processes=60)
 

@@ -67,16 +67,18 @@ class CommandLimits:
     def likely_hit(self, exit_code: int | None, stderr: str, exceeded: str | None) -> tuple[str, ...]:
         """Return the limits that a command seems to have reached, each as `name=value`.
 
-        `exceeded` is the name of the limit for which it was killed, if any. The others are guessed from the
-        signal that ended it and from its error messages.
+        `exceeded` is the name of the limit for which it was killed, if any. Otherwise they are guessed from the signal
+        that ended it and from its error messages; those of a command that is being killed prove nothing: the kernel
+        refuses a fork in a dying sandbox for lack of memory.
         """
+        if exceeded is not None:
+            return (f"{exceeded}={getattr(self, exceeded)}",)
         said = stderr.lower()
         found: list[str] = []
         for one in fields(CommandLimits):
             value: int | None = getattr(self, one.name)
             if value is None:
                 continue
-            signs = one.name in (exceeded, _SIGNALS.get(exit_code or 0))
-            if signs or any(words in said for words in _SIGNS[one.name]):
+            if one.name == _SIGNALS.get(exit_code or 0) or any(words in said for words in _SIGNS[one.name]):
                 found.append(f"{one.name}={value}")
         return tuple(found)
