@@ -199,6 +199,13 @@ def test_quotes_of_the_other_kind_are_named(line: str, old: str) -> None:
     assert (caught.value.hint, caught.value.lines) == ("quotes", (2, 2))
 
 
+@pytest.mark.parametrize(("line", "old"), [("x = 2", "x = 1"), ("b: 8", "b: 9"), ("a.b", "a.c")])
+def test_a_short_line_that_shares_half_of_its_characters_is_similar(line: str, old: str) -> None:
+    with pytest.raises(TargetNotFound, match="did you mean line 2") as caught:
+        replace(f"first\n{line}\nlast\n", old, "x")
+    assert caught.value.hint == "similar"
+
+
 def test_white_space_alone_is_never_guessed() -> None:
     with pytest.raises(TargetNotFound, match="only white space"):
         replace("a b\tc\n", "    ", "_", replace_all=True)

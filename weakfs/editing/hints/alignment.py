@@ -269,10 +269,10 @@ class Aligner:
     def _by_similar_line(self, span: Span) -> Alignment | None:
         """Find the line most similar to a line of the quote, among those that share a rare word with it."""
         wanted = {place: character_pairs(self.quoted[place]) for place in range(len(self.quoted))}
-        best, found = SIMILAR, None
+        best, found = 0.0, None
         for line, place in self._candidates(span):
             alike = likeness(character_pairs(self.rows[line]), wanted[place])
-            if alike > best:
+            if alike >= SIMILAR and alike > best:
                 best, found = alike, (line, place)
         return None if found is None else self._aligned([found], span, best)
 
