@@ -198,6 +198,16 @@ async def test_a_session_is_followed_with_async_for() -> None:
     assert [type(record.event).__name__ async for record in records] == ["ToolCall"]
 
 
+async def test_an_awaited_watcher_is_given_what_was_recorded_before_its_session_was_closed() -> None:
+    session = await Session.aopen(GatedStreams(), "s")
+    watched = session.awatch()
+    await write(Toolset(session), "/a")
+    first = await anext(watched)
+    await write(Toolset(session), "/b")
+    await session.aclose()
+    assert [first.seq] + [record.seq async for record in watched] == list(range(1, session.seq + 1))
+
+
 async def test_closing_waits_for_the_commits_that_are_under_way() -> None:
     store = GatedStreams()
     session = await Session.aopen(store, "s")

@@ -404,6 +404,17 @@ def test_closing_a_session_ends_its_watchers(tmp_path: Path, scheme: str) -> Non
     assert [*iter(seen.get, None)][-1] == session.seq
 
 
+def test_a_watcher_is_given_what_was_recorded_before_its_session_was_closed(tmp_path: Path) -> None:
+    session = Session.open(tmp_path, "s")
+    fs = InMemoryFilesystem(session)
+    watched = session.watch()
+    fs.write("/a", "1")
+    assert next(watched).seq == 1
+    fs.write("/a", "2")
+    session.close()
+    assert [record.seq for record in watched] == [2]
+
+
 def test_a_closed_session_neither_refreshes_nor_writes_checkpoints(tmp_path: Path) -> None:
     store = MemoryStreams()
     session = Session.open(store, "s")

@@ -39,10 +39,15 @@ def _check_stored(session: SessionState) -> None:
 
 def _records(session: SessionState, refresh: Callable[[], object], timeout: float | None, seq: int) -> Iterator[Record]:
     try:
-        yield from _followed(session, refresh, timeout, seq)
+        for record in _followed(session, refresh, timeout, seq):
+            seq = record.seq
+            yield record
     except (SessionClosed, StorageError):
         if session._closed is None:
             raise
+    if session._closed is not None:
+        # Recorded before it was closed.
+        yield from session.records.since(seq)
 
 
 def _followed(
@@ -82,3 +87,7 @@ async def _arecords(
     except (SessionClosed, StorageError):
         if session._closed is None:
             raise
+    if session._closed is not None:
+        # Recorded before it was closed.
+        for record in session.records.since(seq):
+            yield record
