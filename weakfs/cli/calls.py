@@ -8,7 +8,7 @@ from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.formatting import shown
 from weakfs.cli.sessions import chosen
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.history.steps import steps_of
+from weakfs.history.record_states import steps_of
 from weakfs.history.trees import Trees
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import FileTree

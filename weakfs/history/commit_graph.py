@@ -10,7 +10,7 @@ from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.history.steps import Step, fork_points, steps_of
+from weakfs.history.record_states import Step, fork_points, steps_of
 from weakfs.history.trees import Trees
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree.diff import equal

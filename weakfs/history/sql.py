@@ -19,7 +19,7 @@ from weakfs.class_decorators import define, frozen
 from weakfs.history.blame.lines import Blames
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.plain_values import moment, plain_fields
-from weakfs.history.steps import steps_of
+from weakfs.history.record_states import steps_of
 from weakfs.history.tree_patch import count_changed_lines, file_changes
 from weakfs.history.trees import Trees
 from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, diff

@@ -11,7 +11,7 @@ from weakfs.class_decorators import define, frozen
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.descriptions import status_of, target_of_call, target_of_event
 from weakfs.history.plain_values import moment
-from weakfs.history.steps import Step, steps_of
+from weakfs.history.record_states import Step, steps_of
 from weakfs.history.tree_patch import FileChange, count_changed_lines, file_changes
 from weakfs.history.trees import Trees
 from weakfs.messages import one_line

@@ -390,7 +390,7 @@ class MountedFilesystem(BaseFilesystem):
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> Iterator[Checkout]:
         """Check the files out for a program to work on; see `SupportsCheckout`."""
-        from weakfs.backends.mounted.work import mounted_checkout
+        from weakfs.backends.mounted.workplace import mounted_checkout
 
         segments = self._parse(path)[1]
         own = self._own(segments)
@@ -419,7 +419,7 @@ class MountedFilesystem(BaseFilesystem):
     @property
     def background(self) -> BackgroundProcesses:
         """The background processes that work on the files. They see them at the mount point."""
-        from weakfs.backends.mounted.work import MountedWorkplace
+        from weakfs.backends.mounted.workplace import MountedWorkplace
 
         if not isinstance(self._files, SupportsProcesses):
             raise fault(OSError, ENOTSUP, no_processes(self._files))

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from errno import EBUSY
 from typing import cast
 
+from weakfs.backends.overlay.copy_up import Layers, describe_entry
 from weakfs.backends.overlay.layers import is_whiteout
-from weakfs.backends.overlay.plan import Layers, describe_entry
 from weakfs.filesystem import BaseFilesystem, Filesystem
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import FileTree, LowerEntry

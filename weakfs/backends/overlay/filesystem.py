@@ -9,6 +9,7 @@ from typing import cast
 
 from weakfs.backends.mounted import MountedFilesystem
 from weakfs.backends.overlay.commit import conflicts, refuse_conflicts, refuse_inside_transaction, write_down
+from weakfs.backends.overlay.copy_up import Layers, after, before, describe_entry
 from weakfs.backends.overlay.layers import (
     Totals,
     counterpart,
@@ -19,7 +20,6 @@ from weakfs.backends.overlay.layers import (
     upper_for,
 )
 from weakfs.backends.overlay.lower_entries import Reads
-from weakfs.backends.overlay.plan import Layers, after, before, describe_entry
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.history.steps import Blocks
+from weakfs.history.record_states import Blocks
 from weakfs.session import Merged
 
 

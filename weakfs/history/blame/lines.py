@@ -17,7 +17,7 @@ from weakfs.history.blame.ancestry import Ancestry
 from weakfs.history.blame.annotated_text import NOWHERE, AnnotatedText
 from weakfs.history.blame.derivation import Derivation, Version
 from weakfs.history.blame.path_records import PathRecords, Place, Rows
-from weakfs.history.steps import steps_of
+from weakfs.history.record_states import steps_of
 from weakfs.history.trees import Trees, chosen_filesystem
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import EntryFound, ExternalTrees, FileTree, TreeSeen, find

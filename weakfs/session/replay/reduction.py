@@ -12,9 +12,9 @@ from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppende
 from weakfs.session.history.keyframes import Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.replay.batches import Runs, unreadable
+from weakfs.session.slices.plan import Plan, Step
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
-from weakfs.session.slices.steps import Plan, Step
 from weakfs.session.slices.table import Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]

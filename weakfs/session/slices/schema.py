@@ -10,6 +10,7 @@ from attrs import Factory, evolve, field
 from weakfs.class_decorators import frozen
 from weakfs.messages import a_type
 from weakfs.session.errors import UnknownType
+from weakfs.session.slices.plan import Plan, Step
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (
     Fold,
@@ -24,7 +25,6 @@ from weakfs.session.slices.slice import (
     marked_reducers,
     reaction,
 )
-from weakfs.session.slices.steps import Plan, Step
 from weakfs.session.slices.tags import tag_of
 
 

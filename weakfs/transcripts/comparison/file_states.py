@@ -9,7 +9,7 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
-from weakfs.transcripts.comparison.steps import Texts
+from weakfs.transcripts.comparison.recorded_calls import Texts
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.partial_text import Part, Partial
 

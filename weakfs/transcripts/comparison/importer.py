@@ -15,9 +15,9 @@ from weakfs.tools.tool import Tool
 from weakfs.tools.toolset import Toolset
 from weakfs.transcripts import RecordedClock, TranscriptCall
 from weakfs.transcripts.comparison.file_states import FileStates
+from weakfs.transcripts.comparison.recorded_calls import NoCounterpart, NotPerformed, Step, Texts
 from weakfs.transcripts.comparison.recorded_failures import failure_text, record_failure
 from weakfs.transcripts.comparison.recorded_fields import OutsideRoot, Recorded
-from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
 from weakfs.transcripts.comparison.verdicts import Agreement, Checked, Comparison, Verdict
 from weakfs.transcripts.programs import claude_code, codex, copilot
 from weakfs.transcripts.programs.dialects import DIALECT_TOOLS

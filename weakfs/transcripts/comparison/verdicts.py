@@ -10,7 +10,7 @@ from weakfs.class_decorators import define, frozen
 from weakfs.tools.handlers import ReadFileReceipt
 from weakfs.tools.results import ToolResult
 from weakfs.transcripts.comparison.file_states import FileStates
-from weakfs.transcripts.comparison.steps import Step, Texts
+from weakfs.transcripts.comparison.recorded_calls import Step, Texts
 from weakfs.transcripts.programs.dialects import ChangeReceipt
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Difference, Text, as_programs_show, first_difference
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from weakfs.transcripts.comparison.recorded_calls import NotPerformed, Step, Texts
 from weakfs.transcripts.comparison.recorded_fields import Recorded, fields_of, items_of, whole
-from weakfs.transcripts.comparison.steps import NotPerformed, Step, Texts
 from weakfs.transcripts.programs.claude_edits import Edit, recorded_outcome
 from weakfs.transcripts.programs.program import (
     Program,

@@ -12,8 +12,8 @@ from weakfs.class_decorators import frozen
 from weakfs.editing import PatchError
 from weakfs.editing.patches.formats.v4a import parse_v4a
 from weakfs.editing.patches.operations import UpdateFile
+from weakfs.transcripts.comparison.recorded_calls import NotPerformed, Step, Texts
 from weakfs.transcripts.comparison.recorded_fields import OutsideRoot, Recorded, fields_of, whole
-from weakfs.transcripts.comparison.steps import NotPerformed, Step, Texts
 from weakfs.transcripts.programs.program import Program, read_arguments, said_in, search_step, shell_step
 from weakfs.transcripts.programs.shell_commands import (
     PatchCommand,

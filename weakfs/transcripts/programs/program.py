@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from weakfs.class_decorators import frozen
+from weakfs.transcripts.comparison.recorded_calls import NoCounterpart, NotPerformed, Step
 from weakfs.transcripts.comparison.recorded_fields import Recorded, whole
-from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step
 from weakfs.transcripts.programs.shell_commands import is_reading
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 

@@ -12,7 +12,7 @@ import attrs
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.transcripts.comparison.steps import Step, Texts
+from weakfs.transcripts.comparison.recorded_calls import Step, Texts
 from weakfs.transcripts.programs.claude_edits import Edit
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.partial_text import Part, Partial, trusted_hunks

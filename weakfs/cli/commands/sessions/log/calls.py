@@ -23,7 +23,7 @@ from weakfs.cli.formatting import date_and_time, moment, padded, shortened, show
 from weakfs.cli.output import Output, progress
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.descriptions import status_of, target_of_call, target_of_event
-from weakfs.history.steps import steps_of
+from weakfs.history.record_states import steps_of
 from weakfs.history.tree_patch import count_lines
 from weakfs.history.trees import Trees
 from weakfs.platforms import garbage_collection_paused

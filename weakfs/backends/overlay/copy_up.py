@@ -1,4 +1,4 @@
-"""Extra events around a change in an overlay, so that the merged view is correct afterwards.
+"""Copy-up and whiteouts: extra events around a change in an overlay, so that the merged view is correct afterwards.
 
 Before the change, entries that it modifies are copied up (`EntryFound`) along with their parent directories, and a
 directory that replaces a deleted one hides the lower entries. After it, removed entries are hidden (`EntryHidden`).

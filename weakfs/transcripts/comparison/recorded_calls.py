@@ -1,4 +1,4 @@
-"""Steps: recorded calls in terms of our tools, with what the recording says about files before and after."""
+"""Recorded calls in terms of our tools, with what the recording says about files before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: the reducers that an event goes through, and the plan by which many events of one type are replayed."""
+"""The reducers that an event goes through, and the plan by which many events of one type are replayed."""
 
 from __future__ import annotations
 
