@@ -156,7 +156,7 @@ def draw(blocks: Sequence[Block], file: Path) -> None:
 def contents_held(life: Life) -> float:
     """Return how many bytes contents take up in the packed history, per call."""
     stretches = [stretch.items for stretch, _ in life.session._parts()[1].rows._stretches()]
-    packed = [stretch for stretch in stretches if isinstance(stretch, PackedRecords)]
+    packed = [stretch for stretch in stretches if isinstance(stretch, PackedRecords) and not stretch.is_loose]
     saved = calls = 0
     for stretch in packed[:: len(packed) // SAMPLE + 1]:
         by_tag: dict[str, list[tuple[object, ...]]] = {}
@@ -164,7 +164,7 @@ def contents_held(life: Life) -> float:
             by_tag.setdefault(row[2], []).append(row[3])
         for (tag, rows), block in zip(by_tag.items(), stretch.blocks, strict=True):
             bare = pack_rows([without_contents(tag, row) for row in rows])
-            saved += len(block[1]) - len(bare[1]) + sum(map(len, block[2]))
+            saved += len(block[1] or b"") - len(bare[1] or b"") + sum(map(len, block[2]))
             calls += len(rows) * (tag == "tools/called")
     return saved / max(calls, 1)
 

@@ -8,7 +8,7 @@ from attrs import frozen
 from weakfs import Registry, Session
 from weakfs.session import append_all
 from weakfs.session.history.log import STRETCH
-from weakfs.session.history.packing import NEAR, PackedRecords, PackedValues
+from weakfs.session.history.packing import AT_ONCE, NEAR, PackedRecords, PackedValues
 from weakfs.session.history.record_columns import column_stretches
 
 ENOUGH = STRETCH * (NEAR + 4) + 17
@@ -90,6 +90,17 @@ def test_a_loaded_history_is_equal_and_saved_as_the_same_bytes(long: Session, dr
             assert again.at(seq)[Said].all() == session.at(seq)[Said].all()
 
 
+FEW = 3
+
+
+@pytest.fixture
+def few_loose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave only a few stretches of a file as columns, so that a history need not be long to have compressed ones."""
+    monkeypatch.setattr("weakfs.session.files.record_reader.LOOSE", FEW)
+    monkeypatch.setattr("weakfs.session.history.packing.LOOSE", FEW)
+
+
+@pytest.mark.usefixtures("few_loose")
 @pytest.mark.parametrize("drop", [0, 1, 5 * STRETCH + 100])
 def test_loaded_values_that_are_events_share_the_packed_blocks_of_their_records(long: Session, drop: int) -> None:
     _, line, _ = loaded(compacted(long, drop).to_bytes())._parts()
@@ -99,9 +110,9 @@ def test_loaded_values_that_are_events_share_the_packed_blocks_of_their_records(
 
     values = [stretch.items for stretch, _ in line.logs[tag]._stretches()]
 
-    # All full stretches are packed, most of them compressed, and keyframes hold the same values.
+    # All full stretches are packed, and all but the newest are compressed. Keyframes hold the same values.
     assert len(packed) >= (ENOUGH - drop) // STRETCH - 1
-    assert sum(not one.is_loose for one, _ in packed) >= (ENOUGH - drop) // STRETCH - NEAR - 1
+    assert [one.is_loose for one, _ in packed] == [True] * FEW + [False] * (len(packed) - FEW)
     shared = [one for one in values if isinstance(one, PackedValues) and id(one.block) in blocks]
     assert len(shared) == len(packed)
     assert line.past.lasting
@@ -115,19 +126,21 @@ def test_loaded_values_that_are_events_share_the_packed_blocks_of_their_records(
 def test_the_newest_records_of_a_file_are_compressed_once_they_are_old(long: Session, more: int) -> None:
     session = loaded(long.to_bytes())
     _, line, _ = session._parts()
-    before = [*line.rows], [*line.logs[next(iter(line.logs))]]
+    (tag,) = line.logs
+    before = [*line.rows], [*line.logs[tag]]
     loose = [one for one, _ in line.rows._stretches() if isinstance(one.items, PackedRecords) and one.items.is_loose]
-    assert len(loose) >= NEAR - 1
+    assert len(loose) == ENOUGH // STRETCH
 
     for number in range(more):
         session.dispatch(Said(number, "more"))
 
     _, line, _ = session._parts()
-    (tag,) = line.logs
     assert [*line.rows][:ENOUGH] == before[0]
     assert [*line.logs[tag]][: len(before[1])] == before[1]
+    # Two at a time, until only the newest are left.
     still = [one for one in loose if isinstance(one.items, PackedRecords) and one.items.is_loose]
-    assert len(still) == max(len(loose) - more // STRETCH, 0)
+    full = more // STRETCH
+    assert len(still) == max(len(loose) - AT_ONCE * full, min(len(loose), NEAR - full), 0)
     # Records and values still share their blocks.
     packed = [one.items for one, _ in line.rows._stretches() if isinstance(one.items, PackedRecords)]
     blocks = {id(block) for one in packed for block in one.blocks}

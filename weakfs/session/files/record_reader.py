@@ -26,7 +26,7 @@ from weakfs.session.files.fields import Fields
 from weakfs.session.files.sections import Section, parts_of
 from weakfs.session.history.log import STRETCH, Log, Packed
 from weakfs.session.history.packing import (
-    NEAR,
+    LOOSE,
     PackedRecords,
     PackedValues,
     Recent,
@@ -212,7 +212,7 @@ class RecordReader:
         self._stretches.append(stretch)
         self.seq += len(stretch.tags)
         self.tags.update(stretch.fields)
-        place = len(self._stretches) - NEAR - 2
+        place = len(self._stretches) - LOOSE - 2
         old = self._stretches[place] if place >= 0 else None
         if isinstance(old, RecordColumns) and TELLING.isdisjoint(old.fields):
             self._stretches[place] = old.packed(self._recent.setdefault("", Recent()), pack_columns)
