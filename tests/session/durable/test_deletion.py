@@ -108,6 +108,38 @@ def test_a_writer_of_a_deleted_session_leaves_a_new_one_with_its_id_alone(
     assert not again.exists("/old")
 
 
+@pytest.mark.parametrize("is_made_again", [False, True])
+@pytest.mark.parametrize("moment", ["get_checkpoint", "read", "head"])
+def test_a_session_that_is_deleted_while_it_is_opened_is_no_damage(
+    store: EventStore, moment: str, is_made_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Session.open(store, "s") as session:
+        InMemoryFilesystem(session).write("/old", "1" * 5_000)
+        session.checkpoint()
+    operation = getattr(store, moment)
+
+    def then_deleted(*arguments: object, **options: object) -> object:
+        found = operation(*arguments, **options)
+        found = list(found) if moment == "read" else found
+        monkeypatch.undo()
+        Session.delete(store, "s")
+        if is_made_again:
+            with Session.open(store, "s") as new:
+                InMemoryFilesystem(new).write("/new", "1")
+        return found
+
+    monkeypatch.setattr(store, moment, then_deleted)
+    again = Session.open(store, "s")
+    if moment == "head":
+        # It was read before; its writer is told.
+        with pytest.raises(StorageError, match="it was deleted"):
+            InMemoryFilesystem(again).write("/other", "1")
+    else:
+        assert [entry.name for entry in InMemoryFilesystem(again).list()] == ["new"] * is_made_again
+        InMemoryFilesystem(again).write("/other", "1")
+        assert InMemoryFilesystem(Session.open(store, "s")).read("/other").content == "1"
+
+
 @pytest.mark.parametrize("kind", ["folder", "sqlite"])
 def test_another_process_leaves_a_new_session_with_the_id_alone(tmp_path: Path, kind: str) -> None:
     url = f"{kind}:{tmp_path}/store"

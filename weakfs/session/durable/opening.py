@@ -142,16 +142,7 @@ def opened(create: Callable[[str | None], S], store: EventStore, session_id: str
     lease = None
     if options.exclusive:
         lease = HeldLease(store, (yield from patiently(TakeLease(name, uuid4().hex, LEASE))))
-    checkpoint, log, reader, read = yield from _read_stored(session, store, options.max_expansion)
-    if checkpoint is not None and not read and (ends := (yield Head(log.stream))) != checkpoint.number:
-        if ends < checkpoint.number:
-            raise StorageDamaged(
-                f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {checkpoint.number}, "
-                f"but ends at frame {ends}: its end was cut off; restore the storage from a backup"
-            )
-        # Others may have appended since.
-        if not list((yield Read(log.stream, checkpoint.number, 1))):
-            raise frames_missing(name, store.url, checkpoint.number, ends)
+    log, reader, read = yield from _read_stored(session, store, options.max_expansion)
     line = reader.line
     if read and line.seq:
         line.past = evolve(line.past, slices=frozenset(reader.rules.specs))
@@ -183,8 +174,11 @@ def _stream_of(url: str, session_id: str | None) -> Steps[str | None]:
 
 def _read_stored(
     session: SessionState, store: EventStore, max_expansion: float | None
-) -> Steps[tuple[Checkpoint | None, CommitLog, FrameReader, int]]:
-    """Read the newest checkpoint and the frames that follow it; see `_read`."""
+) -> Steps[tuple[CommitLog, FrameReader, int]]:
+    """Read the newest checkpoint and the frames that follow it; see `_read`.
+
+    Read them again if another process compacts or deletes the session meanwhile.
+    """
     left = ATTEMPTS
     while True:
         stream = StreamHandle(session.session_id)
@@ -201,7 +195,24 @@ def _read_stored(
             if not left:
                 raise
         else:
-            return checkpoint, log, reader, read
+            if checkpoint is None or read or (ends := (yield Head(stream))) == checkpoint.number:
+                return log, reader, read
+            # Others may have appended since.
+            if ends > checkpoint.number and list((yield Read(stream, checkpoint.number, 1))):
+                return log, reader, read
+            # It was deleted meanwhile, or it is damaged.
+            left -= 1
+            if not left:
+                raise _cut_off(stream, store.url, checkpoint.number, ends)
+
+
+def _cut_off(stream: str, url: str, checkpoint: int, ends: int) -> StorageDamaged:
+    if ends > checkpoint:
+        return frames_missing(stream, url, checkpoint, ends)
+    return StorageDamaged(
+        f"cannot open session {stream!r} of {url}: it has a checkpoint after frame {checkpoint}, but ends at frame "
+        f"{ends}: its end was cut off; restore the storage from a backup"
+    )
 
 
 def _read(
