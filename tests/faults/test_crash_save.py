@@ -23,7 +23,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("crashes")
     command = [sys.executable, "-m", "tests.faults.crashing", str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(TOP)}
-    done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -13,7 +13,7 @@ class Hung(BaseException):
 
 
 @contextmanager
-def watched(seconds: int = 300) -> Generator[None, None, None]:
+def watched(seconds: int = 900) -> Generator[None, None, None]:
     """Raise `Hung` in work that takes longer. Only in the main thread."""
 
     def bark(number: int, frame: FrameType | None) -> None:

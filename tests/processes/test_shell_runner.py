@@ -47,7 +47,7 @@ def until_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> float:
 
 
 def run(command: str, directory: Path, mode: SandboxMode, **options: Any) -> CompletedCommand:
-    options = {"timeout": 60, "grace": 0.2, **options}
+    options = {"timeout": 300, "grace": 0.2, **options}
     return run_command(command, str(directory), sandbox=mode, bubblewrap=BUBBLEWRAP, **options)
 
 

@@ -32,11 +32,11 @@ def place(tmp_path: Path) -> Path:
 
 
 def inside(command: str, place: Path, **options: object) -> CompletedCommand:
-    return run_command(command, str(place), sandbox="required", bubblewrap=BUBBLEWRAP, timeout=60, **options)  # type: ignore[arg-type]
+    return run_command(command, str(place), sandbox="required", bubblewrap=BUBBLEWRAP, timeout=300, **options)  # type: ignore[arg-type]
 
 
 def outside(command: str, place: Path) -> CompletedCommand:
-    return run_command(command, str(place), sandbox="off", timeout=60)
+    return run_command(command, str(place), sandbox="off", timeout=300)
 
 
 # What cannot be reached

@@ -193,7 +193,7 @@ def test_too_many_processes_are_ended(files: ContainerFilesystem) -> None:
 def test_detached_processes_end_with_the_last_program(files: ContainerFilesystem) -> None:
     tools = tools_of(files)
     one, two = started(tools, "exec sleep 1000"), started(tools, "(env -i setsid sleep 1000 &) ; echo ready; read x")
-    assert tools.call("process_output", {"process_id": two, "since": 0, "timeout": 60}).success
+    assert tools.call("process_output", {"process_id": two, "since": 0, "timeout": 500}).success
 
     tools.call("process_input", {"process_id": two, "close": True})
     tools.call("process_wait", {"process_id": two})
@@ -241,7 +241,7 @@ def test_a_process_in_a_foreign_container_leaves_its_other_processes_alone(podma
     try:
         tools = tools_of(files)
         process = started(tools, "(setsid sleep 1000 &) ; echo x > new; echo ready; read x")
-        tools.call("process_output", {"process_id": process, "since": 0, "timeout": 60})
+        tools.call("process_output", {"process_id": process, "since": 0, "timeout": 500})
         tools.call("process_signal", {"process_id": process, "signal": "KILL"})
         done = tools.call("process_wait", {"process_id": process})
         assert done.value.changed_paths == ("/workspace/new",)  # type: ignore[attr-defined]  # its receipt

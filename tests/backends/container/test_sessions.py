@@ -344,7 +344,7 @@ def test_a_container_may_be_read_only(podman: Podman, tmp_path: Path) -> None:
         "echo x > /etc/motd",
         workdir="/",
         environment={},
-        timeout=10,
+        timeout=300,
         max_output=1000,
         limits=CommandLimits(),
     ).stderr.endswith("Read-only file system\n")

@@ -344,7 +344,7 @@ def test_background_processes_and_calls_find_a_file_at_the_same_path(tmp_path: P
     call(tools, "write_file", path="/workspace/dir/a.py", content="one\n")
     command = "pwd; cat /workspace/dir/a.py; echo two > /workspace/b.py"
     started = call(tools, "process_start", command=command, workdir="/workspace/dir")
-    ended = call(tools, "process_wait", process_id=started.process_id, timeout=20)
+    ended = call(tools, "process_wait", process_id=started.process_id, timeout=300)
     assert ended.changed_paths == ("/workspace/b.py",)
     assert call(tools, "process_output", process_id=started.process_id).output == "/workspace/dir\none\n"
     assert call(tools, "process_list").processes[0].workdir == "/workspace/dir"

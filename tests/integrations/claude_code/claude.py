@@ -48,7 +48,7 @@ class Claude:
 
     def fire(self, event: str, tool: str = "Bash", tool_id: str = "t1", **fields: Any) -> Any:
         process = self.start(event, tool, tool_id, **fields)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         assert (process.returncode, err) == (0, "")
         return json.loads(out)
 

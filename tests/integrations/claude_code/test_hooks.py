@@ -110,7 +110,7 @@ def test_a_hook_waits_for_an_ending_server_and_starts_a_new_one(claude: Claude) 
             assert process.poll() is None
         while claude.servers:
             assert process.poll() is None
-    assert process.communicate(timeout=60) == ("{}", "")
+    assert process.communicate(timeout=300) == ("{}", "")
     assert len(claude.servers) == 1
 
 
@@ -130,7 +130,7 @@ def test_changes_by_a_tool_stay_if_the_server_dies_meanwhile(claude: Claude, num
 
 def test_hooks_that_start_concurrently_share_one_server(claude: Claude) -> None:
     processes = [claude.start("PreToolUse", tool_id=f"t{number}") for number in range(6)]
-    assert [process.communicate(timeout=60) for process in processes] == [("{}", "")] * 6
+    assert [process.communicate(timeout=300) for process in processes] == [("{}", "")] * 6
     for number in range(6):
         claude.fire("PostToolUse", tool_id=f"t{number}")
     assert len(claude.servers) == 1
@@ -140,7 +140,7 @@ def test_hooks_that_start_concurrently_share_one_server(claude: Claude) -> None:
 def test_a_server_that_cannot_start_does_not_stop_the_tool(claude: Claude, tmp_path: Path) -> None:
     (tmp_path / "history").write_text("not a folder")
     process = claude.start("PreToolUse")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     # Status 1 is shown to the user; 2 would stop the tool.
     assert (process.returncode, out) == (1, "")
     assert err.startswith("weakfs did not record this tool: its server did not start; see ")
@@ -182,7 +182,7 @@ def test_a_directory_of_somebody_else_is_not_used(claude: Claude, tmp_path: Path
         else:
             claude.place.mkdir(mode=0o755)
         process = claude.start("PreToolUse")
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
         assert process.returncode == 1
         assert "is not a directory that only you can access" in err
         (claude.place.unlink if is_link else claude.place.rmdir)()

@@ -44,7 +44,7 @@ def run(place: Path) -> Run:
     """A function that runs a shell command in the mount and returns what it printed."""
 
     def command(text: str) -> str:
-        done = subprocess.run(["sh", "-ec", text], cwd=place, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(["sh", "-ec", text], cwd=place, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

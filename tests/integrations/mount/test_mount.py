@@ -87,7 +87,7 @@ def test_impossible_operations_are_refused_and_change_nothing(place: Path) -> No
             ("mv d d/e", "subdirectory of itself"),
             ("chown 12345 a", "not permitted"),
         ]:
-            done = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, text=True, timeout=300)
             assert done.returncode, command
             assert reason in done.stderr
         for number in range(4):
@@ -111,7 +111,7 @@ def test_a_read_only_mount(files: InMemoryFilesystem, place: Path, run: Run, how
     with mount(shown, place, read_only=how == "option"):
         assert run("cat a") == "1"
         for command in ("echo 2 > a", "rm a", "touch b", "chmod 600 a", "mkdir d", "mv a b"):
-            done = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, text=True, timeout=300)
             assert "Read-only file system" in done.stderr
     assert session.seq == 1
 
@@ -267,7 +267,7 @@ def test_a_shared_mapping_works(files: InMemoryFilesystem, place: Path) -> None:
         "m[1:2] = b'x'; m.close(); f.close()"
     )
     with mount(files, place):
-        subprocess.run([*OTHER_PROCESS, code], cwd=place, check=True, timeout=60)
+        subprocess.run([*OTHER_PROCESS, code], cwd=place, check=True, timeout=300)
     content = files.read_bytes("/a").content
     assert len(content) == 10_000
     assert (content[5000:5003], content[1:2], content.count(0)) == (b"abc", b"x", 9_996)
@@ -420,9 +420,9 @@ for mode in "wal", "delete":
     db.close()
 """
     with mount(files, place):
-        subprocess.run([*OTHER_PROCESS, code], cwd=place, check=True, timeout=60)
+        subprocess.run([*OTHER_PROCESS, code], cwd=place, check=True, timeout=300)
         run("mkdir p; echo 'def test_it(): assert 1 + 1 == 2' > p/test_it.py")
-        subprocess.run([sys.executable, "-m", "pytest", "-q", "p"], cwd=place, check=True, timeout=120)
+        subprocess.run([sys.executable, "-m", "pytest", "-q", "p"], cwd=place, check=True, timeout=300)
     database = files.read_bytes("/x.db").content
     db = sqlite3.connect(":memory:")
     db.deserialize(database)
@@ -434,7 +434,7 @@ def test_concurrent_writers_lose_nothing(files: InMemoryFilesystem, place: Path)
     code = "import sys\nfor n in range(30): open('log', 'a').write(sys.argv[1] * 50 + '\\n')"
     with mount(files, place), ThreadPoolExecutor(4) as pool:
         done = pool.map(
-            lambda name: subprocess.run([*OTHER_PROCESS, code, name], cwd=place, timeout=60).returncode, "abcd"
+            lambda name: subprocess.run([*OTHER_PROCESS, code, name], cwd=place, timeout=300).returncode, "abcd"
         )
         assert [*done] == [0] * 4
     lines = files.read("/log").content.splitlines()

@@ -30,7 +30,7 @@ def mounted(where: Path | str, place: Path, *options: str) -> Iterator[subproces
         yield process
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
 
 
 def weakfs(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -60,11 +60,11 @@ def test_a_session_file_is_saved_when_the_mount_ends(tmp_path: Path, place: Path
     with mounted(tmp_path / "s.json", place) as process:
         assert run("cat a; echo 2 > b; rm a") == "1\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
     assert weakfs("ls", tmp_path / "s.json").stdout.endswith(" b\n")
     with mounted(tmp_path / "s.json", place, "--at", "1"):
         assert run("cat a") == "1\n"
-        assert subprocess.run(["touch", str(place / "c")], capture_output=True, timeout=60).returncode
+        assert subprocess.run(["touch", str(place / "c")], capture_output=True, timeout=300).returncode
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_a_killed_mount_loses_nothing_that_was_closed(tmp_path: Path, place: Pat
         unfinished = os.open(place / "open", os.O_CREAT | os.O_WRONLY)
         os.write(unfinished, b"never stored")
         process.kill()
-        process.wait(60)
+        process.wait(300)
         with suppress(OSError):
             os.close(unfinished)
         wait_until_left(place)
@@ -97,7 +97,7 @@ def test_a_dead_mount_is_replaced(tmp_path: Path, run: Run, place: Path) -> None
             os.kill(number, signal.SIGKILL)
         wait_until_left(place)
         process.kill()
-        process.wait(60)
+        process.wait(300)
     with pytest.raises(OSError, match="not connected"):
         os.stat(place)
     with mounted(where, place):

@@ -29,7 +29,7 @@ def python(seed: str, *arguments: str) -> None:
         cwd=TOP,
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(TOP)},
         check=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -72,7 +72,7 @@ def test_a_server_is_started_queried_and_ended(tools: Toolset) -> None:
     server = start(tools, "while read word; do echo got $word; done; echo bye >&2; exit 3")
 
     ok(tools.call("process_input", {"process_id": server, "text": "one\n"}))
-    first = ok(tools.call("process_output", {"process_id": server, "since": 0, "timeout": 60}))
+    first = ok(tools.call("process_output", {"process_id": server, "since": 0, "timeout": 500}))
     assert (first.output, first.since, first.next, first.state) == ("got one\n", 0, 8, "running")
     ok(tools.call("process_input", {"process_id": server, "text": "two\n", "close": True}))
     end = wait(tools, server)
