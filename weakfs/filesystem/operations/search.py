@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 # searching. Above 128 KiB, malloc gets new memory from the system for each join, which doubles the time for 21 MB in
 # 10,000 files.
 BATCH = 1 << 16
-# A search that reaches this many directories checks whether they are mostly copies of one another.
+# A search can be interrupted once for this many directories, and for each batch.
+CHECKED = 50
+# A search that reaches this many directories, a multiple of `CHECKED`, checks whether they are mostly copies of one
+# another.
 MANY_DIRECTORIES = 10_000
 
 
@@ -117,9 +120,8 @@ def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segmen
     while stack:
         prefix, here, state = stack.pop()
         entered += 1
-        check_interrupted()
-        if entered == MANY_DIRECTORIES:
-            now._check_repeats(segments)
+        if not entered % CHECKED:
+            _check(now, segments, entered)
         literals = state.literals()
         entries: Iterable[tuple[str, Node]]
         if literals is None:
@@ -136,6 +138,13 @@ def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segmen
                     stack.append((f"{prefix}/{name}", (*here, name), below))
             elif matches_file(name):
                 yield f"{prefix}/{name}", node[MODIFIED_AT], type(node[CONTENT]) not in NO_FILE
+
+
+def _check(now: PathLookup, top: Segments, entered: int) -> None:
+    """Check a search that has entered this many directories below `top`, for an interruption and for copies."""
+    check_interrupted()
+    if entered == MANY_DIRECTORIES:
+        now._check_repeats(top)
 
 
 class _Batch:
@@ -202,9 +211,8 @@ def _batches(now: PathLookup, path: str, segments: Segments, chosen: GlobPattern
                 if state is not None and below is None:
                     continue
                 entered += 1
-                check_interrupted()
-                if entered == MANY_DIRECTORIES:
-                    now._check_repeats(top)
+                if not entered % CHECKED:
+                    _check(now, top, entered)
                 inside = (*here, name)
                 listing = names, found, size = now.search_listing(inside)
                 if size is None or size >= BATCH or below is not None:

@@ -128,13 +128,14 @@ def differences(before: Children, after: Children) -> Iterator[tuple[str, Any, A
             yield name, None, new
 
 
-def _pair(entries: dict[str, Any]) -> Children:
+def pair(entries: dict[str, Any]) -> Children:
+    """Make one map of entries, however many, as for up to 32. O(entries)."""
     return dict(zip(entries, range(len(entries)), strict=True)), tuple(entries.values())
 
 
 def _spread(names: dict[str, Any], depth: int) -> Children:
     if len(names) <= WIDTH or depth == MAX_DEPTH:
-        return _pair(names)
+        return pair(names)
     parts: list[Any] = [None] * WIDTH
     shift = depth * BITS
     for name, node in names.items():
@@ -197,14 +198,14 @@ def _without_gaps(parts: list[Children | None]) -> Children | None:
     if sum(map(count, remaining)) > FOLD:
         return tuple(parts)
     folded = {name: node for part in remaining for name, node in items(part)}
-    return _pair(folded) if folded else None
+    return pair(folded) if folded else None
 
 
 def _remove(part: Children, bits: int, name: str) -> Children | None:
     if len(part) == PAIR:
         entries = as_dict(part)
         del entries[name]
-        return _pair(entries) if entries else None
+        return pair(entries) if entries else None
     index = bits & MASK
     rest = _remove(part[index], bits >> BITS, name)
     parts = list(part)

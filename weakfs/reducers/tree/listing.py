@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import itemgetter
-from typing import cast
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.directory import Remembering
@@ -25,34 +24,35 @@ def listing(tree: FileTree) -> Listing:
 
     Threads that call this at the same time may each build the listing; it does not matter which one is kept.
     """
-    children = tree._children
-    if len(children) != maps.PAIR:
-        return _listing(maps.as_dict(children))
     remembering: Remembering = tree
     kept = getattr(remembering, "_listing", None)
     if kept is None:
-        remembering._listing = kept = _listing(maps.as_dict(children))
+        children = tree._children
+        is_small = len(children) == maps.PAIR
+        kept = _listing(children if is_small else maps.pair(maps.as_dict(children)))
+        if is_small:
+            remembering._listing = kept
     return kept
 
 
 def listing_of(entries: Iterable[tuple[str, Node]]) -> Listing:
     """Return the listing of a directory with these entries: links, FIFOs and the like are left out."""
-    return _listing(dict(entries))
+    return _listing(maps.pair(dict(entries)))
 
 
-def _listing(nodes: dict[str, Node]) -> Listing:
-    for node in nodes.values():
+def _listing(pair: maps.Children) -> Listing:
+    places, nodes = pair
+    for node in nodes:
         if type(node) is FileTree or type(node[CONTENT]) is not bytes:
-            return _mixed(nodes)
+            return _mixed(zip(places, nodes, strict=True))
     # Optimized for speed: most directories are of this kind, and the first search builds the listings of all of them.
-    leaves = cast("dict[str, tuple[bytes]]", nodes)
-    names = tuple(sorted(leaves))
-    contents = tuple([leaves[name][0] for name in names])
+    names = tuple(sorted(places))
+    contents = tuple([nodes[places[name]][CONTENT] for name in names])
     return names, contents, sum(map(len, contents))
 
 
-def _mixed(nodes: dict[str, Node]) -> Listing:
-    found = [(name, node) for name, node in in_path_order(nodes.items()) if type(node) is FileTree or is_file(node)]
+def _mixed(entries: Iterable[tuple[str, Node]]) -> Listing:
+    found = [(name, node) for name, node in in_path_order(entries) if type(node) is FileTree or is_file(node)]
     return tuple([name for name, _ in found]), tuple([_remembering(node) for _, node in found]), None
 
 
