@@ -280,3 +280,12 @@ def test_sessions_without_a_registry_share_their_schema_until_one_installs_a_sli
     for session in (other, Session()):
         with pytest.raises(UnknownType):
             session._spec_of(Total)
+
+
+def test_a_registry_is_prepared_once_for_all_sessions_that_are_given_it() -> None:
+    registry = Registry.with_types(Added)
+    one, other = Session(registry=registry), Session(registry=registry)
+    assert one._rules is other._rules
+    one.install(Shelf)
+    assert Shelf not in other._rules.by_type
+    assert Session(registry=registry)._rules is other._rules

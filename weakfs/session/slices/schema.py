@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from attrs import Factory, evolve, field
 
@@ -65,8 +65,9 @@ class Rules:
         return Rules.of(registry.standard())
 
     @classmethod
+    @lru_cache(maxsize=16)
     def of(cls, registry: Registry) -> Rules:
-        """Return the rules of a registry, with the slices that it declares installed."""
+        """Return the rules of a registry, with the slices that it declares installed. Recent ones are kept."""
         rules = cls(registry, {}, {}, {})
         for declaration in registry.slices:
             rules = rules.install(
