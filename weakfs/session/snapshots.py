@@ -29,7 +29,10 @@ class Snapshots(SessionCore):
     __slots__ = ()
 
     def _one_commit(self) -> AbstractContextManager[object]:
-        """Return a block whose changes, here and in attached filesystems, are one commit of the session's storage."""
+        """Return a block that holds the lock, and whose changes are one commit of the session's storage.
+
+        That includes changes in attached filesystems.
+        """
         raise NotImplementedError
 
     def at(self, seq: int | str | Snapshot) -> SessionView:
@@ -70,7 +73,7 @@ class Snapshots(SessionCore):
 
         Several snapshots may have the same tag; the tag then refers to the newest of them.
         """
-        with self.lock, self._one_commit():
+        with self._one_commit():
             line = self._writable()
             checked_text("tag", tag)
             externals = snapshot_all(self._attached, tag) if self._attached else ()
@@ -134,9 +137,10 @@ class Snapshots(SessionCore):
         if not isinstance(target, (str, Snapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{target!r:.60} is not a moment; pass a snapshot, its id, its tag or a record number")
         wanted = target if isinstance(target, str) else target.snapshot_id
-        entry = line.snapshots.get(wanted)
-        if entry is None and isinstance(target, str):
-            entry = line.snapshots.newest(target)
+        try:
+            return line.snapshots[wanted]
+        except KeyError:
+            entry = line.snapshots.newest(wanted) if isinstance(target, str) else None
         if entry is None:
             names = dict.fromkeys(e.tag or e.snapshot_id for e in ordered_snapshots(line))
             if not names:
@@ -159,7 +163,7 @@ class Snapshots(SessionCore):
         `aims` is called with the record number of the moment. It returns what to restore attached filesystems to
         instead.
         """
-        with self.lock, self._one_commit():
+        with self._one_commit():
             line = self._writable()
             if type(target) is int:
                 mark = line.mark_at(self._rules, target)

@@ -110,11 +110,11 @@ class SessionState(SessionTrunk):
 
     def _began(self, branch: object) -> None:
         """Remember a fork or a transaction that begins here."""
-        if self._branches is None:
-            self._branches = Branches()
         branches = self._branches
-        branches.references.append(ref(branch))
-        if len(branches.references) > branches.limit:
+        if branches is None:
+            branches = self._branches = Branches()
+        branches.append(ref(branch))
+        if len(branches) > branches.limit:
             branches.prune()
 
     def __repr__(self) -> str:
@@ -275,25 +275,25 @@ class SessionState(SessionTrunk):
         self._rules, self._trunk, self._missing = rules, line, missing
 
 
-class Branches:
+class Branches(list["ref[Any]"]):
     """The forks and transactions that began in a session, as long as anything else refers to them.
 
     Weak references without a callback for each: a `WeakSet` makes a fork a third slower.
     """
 
-    __slots__ = ("limit", "references")
+    __slots__ = ("limit",)
 
     def __init__(self) -> None:
-        self.references: list[ref[Any]] = []
         self.limit = LEAST_BRANCHES
 
     def prune(self) -> None:
         """Remove the references to what is gone, once there are more than `limit`. O(1) a branch, amortized."""
-        self.references = [one for one in self.references if one() is not None]
-        self.limit = max(LEAST_BRANCHES, 2 * len(self.references))
+        self[:] = [one for one in self if one() is not None]
+        self.limit = max(LEAST_BRANCHES, 2 * len(self))
 
-    def __iter__(self) -> Iterator[Any]:
-        return (branch for one in self.references if (branch := one()) is not None)
+    def alive(self) -> Iterator[Any]:
+        """Yield those that still exist."""
+        return (branch for one in self if (branch := one()) is not None)
 
 
 def checked_text(what: str, text: str | None) -> str | None:

@@ -13,6 +13,8 @@ from weakfs import Registry, Session
 from weakfs.session import Log, append_all
 from weakfs.session.history.log import STRETCH
 from weakfs.session.history.packing import LARGEST, NEAR, Packing, is_plain, pack_rows, unpack_rows
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.table import EMPTY_TABLE
 
 ENOUGH = STRETCH * (NEAR + 3)
 
@@ -33,13 +35,10 @@ def row(number: int) -> tuple[int, str | None, str, tuple[object, ...]]:
 
 def packed(size: int) -> Log[tuple[int, str | None, str, tuple[object, ...]]]:
     """Make a log of rows whose old stretches are packed, as a session's records are."""
-    log: Log[tuple[int, str | None, str, tuple[object, ...]]] = Log()
-    packing = Packing()
+    line = Timeline()
     for number in range(size):
-        log = log.append(row(number))
-        if log.is_at_edge_of_stretch:
-            packing = packing.advanced(log, {})
-    return log
+        line.add(row(number), EMPTY_TABLE, EMPTY_TABLE)
+    return line.rows
 
 
 def made_session(size: int) -> Session:

@@ -135,7 +135,7 @@ def _check(session: Session) -> None:
         raise SessionError(
             "cannot forget in a fork: its parent would bring it back; merge or close the fork, and use the parent"
         )
-    for other in session._branches or ():
+    for other in session._branches.alive() if session._branches is not None else ():
         if isinstance(other, Transaction):
             if other.open:
                 raise SessionError("cannot forget while a transaction or a call is open; try again when it has ended")

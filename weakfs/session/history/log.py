@@ -223,12 +223,6 @@ class Log(Sequence[T], Generic[T]):
             end, stretch = stretch.start, stretch.base
 
     @property
-    def is_at_edge_of_stretch(self) -> bool:
-        """Whether the last item started a stretch, or the next one will."""
-        used = self._length - self._stretch.start
-        return used == 1 or used >= self._stretch.limit
-
-    @property
     def stretch_count(self) -> int:
         """The number of stretches that hold the items."""
         return self._stretch.depth + 1

@@ -150,13 +150,16 @@ class Timeline:
         """Append a row with the resulting tables, and return its number."""
         self.rows = rows = self.rows.append(row)
         self.state, self.logs = state, logs
-        seq = self.base.seq + len(rows)
+        seq = self.base.seq + rows._length
         if mark or seq >= self.keyframes.wakes_at:
             if mark or seq - self.keyframes.thinned >= STRETCH:
                 self.add_keyframe(Mark(seq, state, logs, block_end))
             else:
                 self.keyframes = self.keyframes.continued(seq)
-        if rows.is_at_edge_of_stretch:
+        stretch = rows._stretch
+        used = rows._length - stretch.start
+        if used == 1 or used >= stretch.limit:
+            # The row started a stretch, or the next one will.
             self.packing = self.packing.advanced(rows, logs)
         return seq
 

@@ -33,7 +33,8 @@ class Forks(Transactions):
             if self._closed is not None:
                 self._refuse()
             line = self._line()
-            fork = type(self).__new__(type(self))
+            cls = type(self)
+            fork = cls.__new__(cls)
             session_id, branch = self._next_id(name or "f"), line.branch(is_fork=True)
             fork._start(session_id, self.origin_id, self._clock, self._rules, branch, None, line.point(), ref(self))
             self._began(fork)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -52,10 +52,13 @@ class Transactions(RecordLog):
         return TransactionBlock(self, cause, cancellation, shared)
 
     def _one_commit(self) -> AbstractContextManager[object]:
-        # Sessions in memory need no transaction: `rollback` and `snapshot` undo their own changes. They already hold
-        # the lock, which is reentrant.
-        is_needed = self._log is not None and self._attached and not self.in_transaction
-        return self.transaction() if is_needed else self.lock
+        # Sessions in memory need no transaction: `rollback` and `snapshot` undo their own changes.
+        return self.lock if self._log is None else self._one_stored_commit()
+
+    @contextmanager
+    def _one_stored_commit(self) -> Iterator[None]:
+        with self.lock, self.transaction() if self._attached and not self.in_transaction else nullcontext():
+            yield
 
     def _begin(self, cause: str | None, shared: bool) -> Transaction:
         with self.lock:

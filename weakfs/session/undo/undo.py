@@ -162,9 +162,11 @@ class Undo(ThreeWay):
         check_foreign(foreign)
         is_exact = type(target) is not int
         if not preview:
-            if foreign is None or (is_exact and foreign == "replace"):
-                return self._reading(lambda: self._go_to(target, cause, None))
-            return self._reading(lambda: self._go_to(target, cause, partial(self._aims, foreign=foreign)))
+            aims = None
+            if foreign is not None and not (is_exact and foreign == "replace"):
+                aims = partial(self._aims, foreign=foreign)
+            go = partial(self._go_to, target, cause, aims)
+            return go() if self._log is None else self._reading(go)
 
         def run() -> Reversion:
             with self.lock:
