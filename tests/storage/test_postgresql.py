@@ -7,6 +7,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from importlib import import_module
+from typing import Any
 
 import pytest
 
@@ -155,27 +156,36 @@ def _await_free_connection(server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_server_without_a_free_connection_leaves_a_session_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    database = import_module("weakfs.storage.engines.postgresql.database")
-    monkeypatch.setattr(database, "CONNECT", 2.0)
-    monkeypatch.setattr(database, "RECONNECT", 1.0)
+    database, pools = import_module("weakfs.storage.engines.postgresql.database"), []
+    new_pool = database.ConnectionPool
+
+    def keep_pool(*arguments: Any, **options: Any) -> Any:
+        pools.append(new_pool(*arguments, **options))
+        return pools[-1]
+
+    monkeypatch.setattr(database, "ConnectionPool", keep_pool)
     with servers.postgresql() as server, Session.open(server.url, "s") as session:
         fs = InMemoryFilesystem(session)
+        (pool,) = pools
+        # The pauses between its tries to connect grow, and one that is left from an outage must not fail a call.
+        assert pool.reconnect_timeout < pool.timeout
         fs.write("/before", "1")
         saved = session.to_bytes()
         with psycopg.connect(server.url, autocommit=True) as other, ExitStack() as held:
             # The connections of the session are lost, and others take all that are free.
-            other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'weakfs'")
+            ours = "FROM pg_stat_activity WHERE application_name = 'weakfs'"
+            other.execute(f"SELECT pg_terminate_backend(pid, 60000) {ours}")
             with pytest.raises(psycopg.OperationalError, match="too many clients"):
                 while True:
                     held.enter_context(closing(psycopg.connect(server.url)))
-            # The pauses of the pool between its tries to connect grow meanwhile.
-            for _ in range(2):
-                with pytest.raises(StorageError, match="get a connection after"):
-                    fs.write("/refused", "2")
+            pool.timeout = 1.0
+            with pytest.raises(StorageError, match="get a connection after"):
+                fs.write("/refused", "2")
             assert session.to_bytes() == saved
             with pytest.raises(StorageError, match="too many clients"):
                 storage.open(server.url)
         _await_free_connection(server)
+        pool.timeout = 60.0
         fs.write("/after", "3")
         with Session.open(server.url, "s") as again:
             assert [entry.path for entry in InMemoryFilesystem(again).walk()] == ["/after", "/before"]
