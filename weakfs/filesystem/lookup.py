@@ -74,7 +74,7 @@ class PathLookup(FilesystemPrimitives):
         node = self.lookup(segments[:depth])
         if node is None and depth:
             missing, depth = depth, 0
-            # Nothing is below what is missing. Most paths that lead nowhere do so near the root, so start there.
+            # Nothing exists below a missing entry. Most missing paths are missing near the root, so start there.
             while missing - depth > 1:
                 middle = min(2 * depth or 1, (depth + missing) // 2)
                 found = self.lookup(segments[:middle])

@@ -137,7 +137,7 @@ def _with_files(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> L
 
 
 def _never(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
-    """Return `now` unchanged: external files go back by events of their own."""
+    """Return `now` unchanged: external files are restored by events of their own."""
     return now
 
 

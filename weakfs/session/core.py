@@ -174,7 +174,7 @@ class SessionCore(SessionState):
         """Read what other processes stored, if the session merges, and return whether there was anything.
 
         Code that lacks history, because another process has dropped it, calls this and tries again. Inside a
-        transaction this returns false: a transaction goes on from what it began with.
+        transaction this returns false: a transaction continues from the state it began with.
         """
         with self.lock:
             log = self._log

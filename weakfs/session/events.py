@@ -94,10 +94,10 @@ class Merged:
 @event("session/reverted", numbers=("first", "last"))
 @frozen
 class Reverted:
-    """The changes of records `first` to `last` were taken back. This is the last record of that operation.
+    """The changes of records `first` to `last` were undone. This is the last record of that operation.
 
     `how` is the method of the session: "undo", "redo", "revert" or "restore". For "restore", `first` and `last` are the
-    record whose files came back.
+    record whose files were restored.
     """
 
     how: str

@@ -191,7 +191,7 @@ class Reversible(Protocol):
         ...
 
     def aim(self, there: Any, wanted: Any) -> Any:
-        """Return what `External.restore` needs to turn the files that are there into the wanted ones."""
+        """Return what `External.restore` needs to turn the current files into the wanted ones."""
         ...
 
     def replace(self, wanted: Any, source: str) -> None:

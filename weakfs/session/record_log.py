@@ -106,7 +106,7 @@ class RecordLog(Snapshots):
             return self._shortened(lambda after: after.compact(self._rules, keep, keep_calls))
 
     def _shortened(self, shorten: Callable[[Timeline], T]) -> T:
-        """Let `shorten` drop history from a copy of the trunk, then store the copy and replace the trunk by it.
+        """Let `shorten` drop history from a copy of the trunk, then store the copy and replace the trunk with it.
 
         Return the result of `shorten`. It is called again if another process stored changes in the meantime; other
         processes then wait for a lease. Raise `SessionError`, with nothing changed, if that happens on every attempt.

@@ -1,4 +1,4 @@
-"""`StreamHandle`: the name of a stream that does not come to mean another stream.
+"""`StreamHandle`: a name that always refers to the same stream.
 
 A name can be used again after its stream was deleted. A writer that still has the old stream open knows only the
 number at which it ended; if the new stream ends at the same number, an append by name alone would mix the two.

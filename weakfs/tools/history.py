@@ -43,7 +43,7 @@ _ABOUT_PATHS = param("only these files and directories")
 
 @frozen
 class UndoParams:
-    """What `undo` and `redo` take."""
+    """The parameters of `undo` and `redo`."""
 
     count: int = field(default=1, metadata=param("how many", at_least=1))
     preview: bool = field(default=False, metadata=_ABOUT_PREVIEW)

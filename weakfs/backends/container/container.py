@@ -165,7 +165,7 @@ class Container:
             IDLENESS.watch(self)
 
     def _settle(self) -> None:
-        """Finish a replacement that was interrupted, or take it back."""
+        """Finish a replacement that was interrupted, or undo it."""
         same = of_sessions(self.podman, session_id=self._inspected.labels[SESSION])
         (found,) = settled(self.podman, [one for one in same if one.labels.get(CONTROL) == self._path])
         self.container_id, self._is_being_replaced = found.container_id, False

@@ -199,7 +199,7 @@ class HostExternal:
         return merge_known(resolver, base, ours, theirs if paths is None else with_paths(base, theirs, paths))
 
     def aim(self, there: FileTree, wanted: FileTree) -> Rewind:
-        """Return what `restore` needs to turn the files that are there into the wanted ones."""
+        """Return what `restore` needs to turn the current files into the wanted ones."""
         return Rewind(there, wanted)
 
     def replace(self, wanted: FileTree, source: str) -> None:

@@ -133,13 +133,13 @@ class WeakfsBackend(BackendProtocol):
     def grep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> GrepResult:
-        """Find the lines that hold a literal text."""
+        """Find the lines that contain a literal text."""
         return self._call(_grep(pattern, path, glob, max_count), GrepResult)
 
     async def agrep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> GrepResult:
-        """Find the lines that hold a literal text."""
+        """Find the lines that contain a literal text."""
         return await self._acall(_grep(pattern, path, glob, max_count), GrepResult)
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
@@ -159,11 +159,11 @@ class WeakfsBackend(BackendProtocol):
         return await self._acall(Request("write", {"file_path": file_path, "content": content}), WriteResult)
 
     def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
-        """Replace text that occurs exactly so."""
+        """Replace a literal text."""
         return self._call(_edit(file_path, old_string, new_string, replace_all), EditResult)
 
     async def aedit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
-        """Replace text that occurs exactly so."""
+        """Replace a literal text."""
         return await self._acall(_edit(file_path, old_string, new_string, replace_all), EditResult)
 
     def delete(self, file_path: str) -> DeleteResult:
@@ -183,11 +183,11 @@ class WeakfsBackend(BackendProtocol):
         return await self._acall(_upload(files), list)
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Read several files whole."""
+        """Read several whole files."""
         return self._call(Request("download_files", {"paths": list(paths)}), list)
 
     async def adownload_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Read several files whole."""
+        """Read several whole files."""
         return await self._acall(Request("download_files", {"paths": list(paths)}), list)
 
 

@@ -36,7 +36,7 @@ def has_escapes(text: str) -> bool:
 
 def canonical(name: str) -> str:
     """Return the canonical form of the name with the same bytes; most names are their own canonical form."""
-    # Text has it noted whether it is ASCII; the search takes 5 ns a character.
+    # A text object knows whether it is ASCII; the search takes 5 ns a character.
     return name if name.isascii() or not _ESCAPED.search(name) else from_bytes(to_bytes(name))
 
 

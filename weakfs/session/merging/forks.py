@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Forks(Transactions):
-    """The part of a session that is forked and takes forks back."""
+    """The part of a session that makes forks and merges them."""
 
     __slots__ = ()
 

@@ -183,7 +183,7 @@ class Declaration:
     # Slices of older session files that this one replaces: by type, the function that converts their values.
     succeeds: Mapping[type, Callable[[Iterable[Any]], object]] = field(factory=dict)
     fold: Fold | None = None
-    # For a slice that holds files: the function that takes its values back when files are restored; see `GoBack`.
+    # For a slice that holds files: the function that restores its values along with the files; see `GoBack`.
     go_back: GoBack | None = None
     # Whether the values only describe what was found elsewhere. A read may add some, and there is nothing to undo.
     is_observed: bool = False
@@ -214,7 +214,7 @@ def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
     found: list[tuple[type, Reducer]] = []
     for name in dir(type_):
         if name.startswith("__"):
-            continue  # special methods are no reducers, and getting one would make attrs compile it
+            continue  # special methods are not reducers, and getting one would make attrs compile it
         method = getattr(type_, name, None)
         for event in getattr(method, "__reduces__", ()):
             _check_annotations(type_, name, cast(Reducer, method), event)

@@ -102,7 +102,7 @@ class Moments(Forks):
         return sorted({name for _, name in changed} - {external.filesystem_id for external in self._attached})
 
     def _gone_back(self, now: Table, then: Table, paths: tuple[str, ...] | None, *, files_only: bool = False) -> Table:
-        """Return the slices of `now`, with those that can go back as they were in `then`."""
+        """Return the slices of `now`, with those that can be restored as they were in `then`."""
         rules, ways, table = self._rules, self._ways_back(), now
         for tag in {*now, *then}:
             way, empty = ways.get(tag), rules.specs[tag].empty if tag in rules.specs else Log[Any]()
@@ -118,7 +118,7 @@ class Moments(Forks):
         return table
 
     def _ways_back(self) -> dict[str, GoBack]:
-        """Return how the slices that hold files go back, by tag."""
+        """Return the functions that restore the slices that hold files, by tag."""
         rules = self._rules
         known = ((rules.by_type.get(one.cls), one.go_back) for one in rules.registry.slices)
         return {spec.tag: way for spec, way in known if spec is not None and way is not None}

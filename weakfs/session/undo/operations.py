@@ -119,7 +119,7 @@ def _around(parts: list[Operation], call: Operation) -> Operation | None:
     if is_only_its_own or only_goes_back or parts[0].first < call.first:
         return None
     failed = frozenset[str]().union(*(part.failed for part in parts))
-    # What took work back and did more is an operation like any other.
+    # An operation that took work back and also did something else is an ordinary operation.
     how, reverted = (parts[0].how, parts[0].reverted) if len(parts) == 1 else (None, ())
     return evolve(call, how=how, reverted=reverted, failed=failed, parts=tuple(parts), is_end=False)
 
@@ -143,7 +143,7 @@ def spans_of(cause: str, rows: Sequence[Row], dropped: int, block_end: int = 0, 
 
 
 def _caused_by(cause: str, every: Iterable[Operation]) -> Iterator[Operation]:
-    """Yield the operations with a cause, also those inside of calls; reversions have none by which they are known."""
+    """Yield the operations with a cause, also those inside of calls; reversions have no cause that identifies them."""
     for one in every:
         if one.cause == cause and (one.how is None or one.parts):
             yield one

@@ -66,7 +66,7 @@ def mkdir_handler(params: MkdirParams, *, context: ToolContext) -> ToolResult[Mk
 
 @frozen
 class TransferParams:
-    """What `mv` and `cp` take."""
+    """The parameters of `mv` and `cp`."""
 
     source: str = field(metadata=param("the file or directory"))
     destination: str = field(metadata=param("its new path, not the directory to put it in"))

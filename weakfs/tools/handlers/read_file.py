@@ -115,7 +115,7 @@ def _read_withheld(
         size_bytes=found.size_bytes,
         summary_text=summarize(f"{path} is kept out of answers"),
     )
-    return answer(receipt, shown(kept, "its contents go into no answer"))
+    return answer(receipt, shown(kept, "its contents are not shown in answers"))
 
 
 def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:

@@ -65,13 +65,13 @@ def forget_command(
     out = Output(finish_unread=True)
     stores = () if root is None else (open_directory(root, store=store, read_only=True).store,)
     session = load(file, registry, max_expansion, is_to_change=not preview)
-    with as_failure(f"forget anything of {file!r}"):
+    with as_failure(f"forget anything in {file!r}"):
         report = forget(session, path, text=text, stores=stores, preview=True)
     found: tuple[str, ...] = ()
     if not preview:
         if not (report.is_empty or is_sure):
             _ask(file, report, can_ask=not as_json and sys.stdin.isatty())
-        with as_failure(f"forget anything of {file!r}"):
+        with as_failure(f"forget anything in {file!r}"):
             report = forget(session, path, text=text, stores=stores)
             found = (*report.found_in, *(() if is_location(file) else _saved(session, file, report)))
     if as_json:

@@ -79,7 +79,7 @@ class Search:
     taken_up_to: int = 0
 
     def take(self, place: Place) -> None:
-        """Go on behind a place: later hunks may not change what the hunk changes there."""
+        """Continue after a place: later hunks may not change what the hunk changes there."""
         hunk = place.hunk
         self.taken += place.changes
         changed_up_to = place.cursor

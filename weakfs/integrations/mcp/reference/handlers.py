@@ -36,14 +36,14 @@ Result = ToolResult[Receipt]
 
 @frozen
 class PathParams:
-    """What tools with one path take."""
+    """The arguments of tools with one path."""
 
     path: str
 
 
 @frozen
 class ReadParams:
-    """What `read_file` and `read_text_file` take."""
+    """The arguments of `read_file` and `read_text_file`."""
 
     path: str
     tail: int | None = None
@@ -238,7 +238,7 @@ def info_handler(directories: Directories, params: PathParams, *, context: ToolC
 
 @frozen
 class NoParams:
-    """What tools without arguments take."""
+    """The arguments of tools that take none."""
 
 
 def allowed_handler(directories: Directories, params: NoParams, *, context: ToolContext) -> Result:

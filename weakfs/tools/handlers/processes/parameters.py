@@ -1,4 +1,4 @@
-"""What the tools for background processes take, and their options."""
+"""The parameters of the tools for background processes, and their options."""
 
 from __future__ import annotations
 

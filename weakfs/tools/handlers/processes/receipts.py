@@ -1,4 +1,4 @@
-"""What the tools for background processes return."""
+"""The receipts of the tools for background processes."""
 
 from __future__ import annotations
 
