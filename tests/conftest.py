@@ -35,10 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "thinned: with --exhaustive one combination of parameters is tried")
     load_profile(exhaustive=bool(config.getoption("--exhaustive")), slow=bool(config.getoption("--slow")))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell starts what runs in its background so, and the processes that tests interrupt would inherit it.
+        # A shell starts background processes like this, and the processes that tests interrupt would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        # nohup does the same to this one.
+        # nohup does the same to SIGHUP.
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 

@@ -19,7 +19,7 @@ from weakfs.session import event
 
 IMAGE = "localhost/weakfs-test:latest"
 
-# What a shell script of a test may call.
+# Programs that a shell script of a test may call.
 PROGRAMS = (
     *("sh", "cat", "chmod", "cp", "cut", "dd", "echo", "env", "find", "head", "id", "kill", "ln", "ls", "mkdir"),
     *("mkfifo", "mv", "nc", "ps", "pwd", "rm", "rmdir", "seq", "setsid", "sha256sum", "sleep", "sort", "stat"),
@@ -115,7 +115,7 @@ def podman() -> Iterator[Podman]:
     why = problem()
     if why is not None:
         pytest.skip(why)
-    # Podman takes no path of more than 50 characters.
+    # Podman accepts no path of more than 50 characters.
     folder = Path(mkdtemp(prefix="wp"))
     one = opened(folder)
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from weakfs.cli import main
 
-# After how many seconds a command that hangs is killed, far more than any takes.
+# A command that hangs is killed after this many seconds, far more than any takes.
 LONGEST = 300
 
 

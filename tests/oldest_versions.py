@@ -40,7 +40,7 @@ TESTS = {
     "testing": "tests/conformance/test_memory.py",
     "tui": "tests/cli/terminal",
 }
-# What older versions and their tests say of newer ones beside them.
+# Warnings of older versions and their tests about newer packages next to them.
 ALLOWED = ("-W", "ignore::DeprecationWarning")
 
 
@@ -50,7 +50,7 @@ def oldest(extra: str) -> list[str]:
         project = tomllib.load(stream)["project"]
     wanted: list[str] = project["dependencies"] if extra == "core" else project["optional-dependencies"][extra]
     found = [requirement.replace(">=", "==") for requirement in wanted]
-    # The compiled half of psycopg has a package of its own, of the same version.
+    # The compiled part of psycopg is a package of its own, with the same version.
     return [*found, *(one.replace("[binary]", "-binary") for one in found if "[binary]" in one)]
 
 

@@ -82,7 +82,7 @@ sys.platform = platform
 """
 
 
-# Each code is run in a fork of a process that has taken everything away, and has not imported weakfs.
+# Each piece of code runs in a fork of a process that has removed all of this, and has not imported weakfs.
 SERVER = """
 import json, traceback
 

@@ -23,11 +23,11 @@ from hypothesis import HealthCheck, Phase, settings
 
 T = TypeVar("T")
 
-# Without `--exhaustive` one of so many repeats is made, but not fewer than `FEWEST`.
+# Without `--exhaustive`, one of this many repeats is made, but at least `FEWEST`.
 ONE_OF = 8
 FEWEST = 3
 
-# How far apart the moments lie that are tried without `--exhaustive`, in a row whose end is found by trying.
+# The distance of the moments that are tried without `--exhaustive`, in a series whose end is found by trying.
 STRIDE = 4
 
 _PHASES = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
@@ -94,7 +94,7 @@ def sample_parameters(metafunc: pytest.Metafunc) -> None:
     If none is, all are kept: pytest takes an empty list for a test without parameters.
     """
     test = metafunc.definition
-    # In an order in which neighbours, which have most of their parameters in common, are far from each other.
+    # In an order in which neighbours, which share most of their parameters, are far from each other.
     calls = sorted(metafunc._calls, key=lambda call: sha256(f"{test.nodeid}[{call.id}]".encode()).digest())
     seeds = {None, *sample(sorted({seed for call in calls if (seed := _seed(call.params)) is not None}))}
     kept: set[str] = set()

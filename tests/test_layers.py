@@ -19,7 +19,7 @@ import weakfs
 
 ROOT = Path(weakfs.__file__).parent
 
-# From the bottom up. A package may import itself, those beside it, and those below.
+# From the bottom up. A package may import itself, those next to it, and those below.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"class_decorators", "errors", "fast_init", "lazy_names", "messages", "platforms", "short_repr"}),
     frozenset({"storage"}),
@@ -35,11 +35,11 @@ LAYERS: tuple[frozenset[str], ...] = (
 LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}
 TOP = len(LAYERS) - 1
 
-# What puts the parts together, and may know all of them.
+# The modules that put the parts together, and may import all of them.
 COMPOSITION = {"weakfs", "weakfs.composition", "weakfs._renamed", "weakfs.__main__"}
 
 BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent", "re2"}
-# Type checkers have it of their own; at run time nothing imports it.
+# Type checkers have a copy of their own; at run time nothing imports it.
 ONLY_FOR_TYPE_CHECKERS = {"typing_extensions"}
 OPTIONAL_DEPENDENCIES = {
     "cli": {"click", "rich", "textual"},
@@ -173,7 +173,7 @@ def test_modules_have_no_import_cycles_even_for_type_checkers_or_in_functions() 
     for found in filter(is_own, all_imports()):
         submodules = {f"{found.imported}.{name}" for name in found.names} & modules
         below[found.importer] |= submodules or {found.imported} & modules
-    # What imports nothing that is left, and what nothing imports, is taken away until only circles are left.
+    # Modules that import nothing that is left, or that nothing imports, are removed until only cycles are left.
     while ends := {module for module, imported in below.items() if not imported} | (
         below.keys() - set().union(*below.values())
     ):
@@ -187,7 +187,7 @@ def test_modules_have_no_import_cycles_even_for_type_checkers_or_in_functions() 
 def test_nothing_imports_through_the_links_at_the_top() -> None:
     places = ["weakfs", "tests", "benchmarks", "examples", "fixtures/recording"]
     through: list[str] = []
-    # Only what may be such an import is parsed: to parse all files takes seconds.
+    # Only text that may contain such an import is parsed: parsing all files takes seconds.
     suspect = re.compile(rb"^\s*(?:from|import)\b.*(?<![.\w])(?:session|reducers)\b", re.MULTILINE)
     for place in places:
         for path in (ROOT.parent / place).rglob("*.py"):
@@ -314,7 +314,7 @@ def test_a_session_without_files_loads_no_filesystem_module() -> None:
     assert [name for name in loaded if name != "weakfs" and not name.startswith(below)] == []
 
 
-# What files in memory are written and read without: importing it would make each new process slower.
+# What files in memory can be written and read without: importing it would make each new process slower.
 NOT_FOR_FILES = (
     *("asyncio", "cattrs", "hashlib", "logging", "re2", "subprocess"),
     *("weakfs.backends.host", "weakfs.backends.overlay", "weakfs.cli", "weakfs.editing", "weakfs.history"),

@@ -178,7 +178,7 @@ def test_the_command_line_shows_sessions(platform: Platform, tmp_path: Path) -> 
 def test_every_package_can_be_imported(platform: Platform, tmp_path: Path) -> None:
     root = Path(weakfs.__file__).parent
     packages = [".".join(path.parent.relative_to(root.parent).parts) for path in root.rglob("__init__.py")]
-    # Other projects' packages import modules that only the real platform has.
+    # Packages of other projects import modules that only the real platform has.
     packages = [name for name in packages if not name.startswith("weakfs.integrations.")]
     if find_spec("textual") is None:
         packages.remove("weakfs.cli.terminal")

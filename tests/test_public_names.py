@@ -236,7 +236,7 @@ def test_a_public_signature_names_public_types_only() -> None:
         try:
             hints = get_type_hints(function)
         except NameError:
-            # It names what is imported for type checkers alone.
+            # It names modules that are imported for type checkers only.
             continue
         private += [
             f"{where}: {found.__module__}.{found.__qualname__}"

@@ -20,7 +20,7 @@ from weakfs.short_repr import CHARACTERS, short_repr
 from weakfs.tools import ToolCalls
 
 CALLS = 600
-# None is followed into: they lead to everything that the process has loaded.
+# None of these is followed: they lead to everything that the process has loaded.
 ENDS = (type, ModuleType, FunctionType, BuiltinFunctionType)
 
 

@@ -79,7 +79,7 @@ def test_the_collector_tracks_little_for_many_writes(
 ) -> None:
     _, fs, tracked = busy
     directories = fs.statistics().directory_count
-    # A mark every 512 records keeps the directories that differ from the one before.
+    # A keyframe every 512 records keeps the directories that differ from the previous one.
     assert tracked < (WRITES // 512) * (2 * directories + 40) + 5_000
     assert tracked < WRITES / 2
 
@@ -118,7 +118,7 @@ def test_dropped_snapshots_and_compacted_records_free_their_contents() -> None:
     session.compact(keep=0)
     assert megabytes() == 1
     session.drop_snapshot(snapshot)
-    assert fs.tree().node_count == 0  # an accessor keeps what it gave last
+    assert fs.tree().node_count == 0  # an accessor keeps what it returned last
     assert megabytes() == 0
     session.rollback("kept")
     assert fs.read("/large").content == "x"

@@ -77,7 +77,7 @@ def test_leftovers_of_a_killed_process_are_removed_by_the_next_one(folder: Path,
         assert left.is_dir()
 
         with scratch():
-            # Its owner lives.
+            # Its owner is alive.
             assert left.is_dir()
         process.kill()
         assert process.wait() == -signal.SIGKILL

@@ -96,12 +96,12 @@ def test_diff_as_json_has_the_text_of_each(run: Run, saved: Path) -> None:
     assert "diff" not in run("diff", saved, "--json", "--names").objects[0]
 
 
-# Lines of few kinds, so that texts share some; a last line may have no end.
+# Only a few different lines, so that texts share some; the last line may have no line end.
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "long line\r\n"]), max_size=30)
 PATHS = st.sampled_from(["/a", "/b.txt", "/d/a", "/d/e/f", "/with space", '/q"uote', "/new\nline", "/tab\t", "/ä"])
 
 
-# What git knows of files: text and permission bits by path.
+# What git stores of files: text and permission bits by path.
 Tree = dict[str, tuple[str, int]]
 
 
@@ -160,7 +160,7 @@ def test_git_applies_a_diff(
     patch = place / "p.diff"
     patch.write_bytes(run("diff", place / "s.json", "--at", str(first)).out.encode())
     if before != after:
-        # Outside of any repository, whatever holds the temporary directory.
+        # Outside any repository, wherever the temporary directory is.
         environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(place), "GIT_CONFIG_GLOBAL": os.devnull}
         words = ["git", "apply", "--whitespace=nowarn", str(patch)]
         done = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True)

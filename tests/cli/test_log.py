@@ -68,7 +68,7 @@ def test_rows_fit_80_columns(run: Run, tmp_path: Path) -> None:
     lines = run("log", tmp_path / "s.json").lines
     assert [line for line in lines if len(line) > 80] == []
     assert len(lines) == 3
-    # Of a path the beginning and the name are shown.
+    # The beginning of a path and its name are shown.
     assert all("/p" in line and "…" in line for line in lines)
     assert "refresh.py" in lines[0]
 

@@ -19,7 +19,7 @@ from weakfs import InMemoryFilesystem, Session, Toolset
 
 from .conftest import COMMAND, TRANSCRIPTS, WORKSPACE
 
-# What rich writes to colour a text; nothing else may control a terminal on standard output.
+# The codes that rich writes to colour text; nothing else may control a terminal on standard output.
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -41,7 +41,7 @@ def on_a_terminal(*arguments: str | Path, columns: int = 80, only_errors: bool =
         try:
             part = os.read(master, 65536)
         except OSError:
-            # Linux reports the end of a terminal as an error.
+            # Linux reports a closed terminal as an error.
             break
         if not part:
             break
@@ -105,7 +105,7 @@ def test_a_terminal_gets_colours_and_lines_that_fit(tmp_path: Path) -> None:
     assert status == 0
     assert COLOUR.search(shown)
     long = [line for line in plain.splitlines() if len(line) > 80]
-    # Only the one line a call is left to the terminal to fold; what went wrong is folded here.
+    # Only the line for each call is left for the terminal to wrap; explanations of failures are wrapped here.
     assert all(re.match(r" *\d+  ok ", line) for line in long)
 
 

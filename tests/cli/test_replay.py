@@ -346,7 +346,7 @@ def test_a_replay_does_not_need_the_directory(run: Run, place: Place, tmp_path: 
     assert not place.store.exists()
 
 
-# Tells on standard error of everything that this process does to files, but for reading.
+# Reports on standard error everything that this process does to files, except for reads.
 WATCHED = """
 import os, sys
 CHANGING = {

@@ -18,7 +18,7 @@ from .places import Place, call, written
 from .test_failures import one_line
 from .test_snapshots import KINDS, id_of, rows
 
-# Files of a restore that is interrupted: enough that it takes longer than it takes to look how far it has come.
+# The number of files of a restore that is interrupted: enough that it takes longer than checking its progress.
 COUNT = 800 if is_exhaustive() else 400
 
 
@@ -198,12 +198,12 @@ def test_an_interrupted_restore_leaves_the_old_state_or_the_new_one(run: Run, pl
         process = subprocess.Popen(
             [*COMMAND, "restore", str(place.root), first], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
-        # An interrupt while the interpreter starts is not ours to answer.
+        # An interrupt while the interpreter starts is not ours to handle.
         while process.poll() is None and not has_come_to(moment, place.root, files):
             time.sleep(0.001)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
-        # Nor is one that comes when the command has done its work and the interpreter ends.
+        # Nor is one that arrives when the command is done and the interpreter exits.
         assert process.returncode in (0, 130, -signal.SIGINT), err
         if process.returncode == 130:
             assert one_line(err.decode())

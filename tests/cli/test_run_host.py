@@ -179,7 +179,7 @@ def test_a_commit_over_concurrent_changes_is_refused(place: Place, tmp_path: Pat
         call("write_file", path="/other.md", content="ours\n"),
     )
     words = ["run", str(transcript), "--overlay", str(place.root), "--commit", "--save", str(tmp_path / "s.json")]
-    # Between the last call and the commit another program writes.
+    # Another program writes between the last call and the commit.
     code = (
         "import sys; from pathlib import Path; from weakfs.cli import main; from weakfs.cli.run import calls\n"
         "perform = calls.Performer.perform_all\n"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.sampling import is_exhaustive
 
-# A filesystem in memory: half of the time of these tests is waiting for the disk. What is written to a disk, and in
+# A filesystem in memory: these tests spend half of their time waiting for the disk. What is written to a disk, and in
 # which order, is tested in tests/faults.
 MEMORY = "/dev/shm"
 ROOM = 1 << 30
@@ -30,5 +30,5 @@ def place() -> Iterator[Path]:
     """Create a directory for the tests of a class, and remove it afterwards."""
     place = Path(mkdtemp(dir=_memory()))
     yield place
-    # Deeper than what `shutil.rmtree` removes.
+    # Too deep for `shutil.rmtree` to remove.
     subprocess.run(["rm", "-rf", place], check=True)

@@ -55,7 +55,7 @@ class InStorage(Places):
         return lambda options: StorageFilesystem(store, session_id, **options)
 
 
-# A sample has each test once, on an engine that its name determines.
+# A sample has each test once, on an engine determined by the test's name.
 @pytest.mark.thinned(by="store", whole="streams")
 @pytest.mark.sampled(by_rule=True)
 class TestStorageFilesystem(InStorage, FilesystemConformance):

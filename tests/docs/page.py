@@ -31,7 +31,7 @@ from tests.forked_command import start_command, wait_for
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
-# A command with none of these is run without a shell.
+# A command without any of these is run without a shell.
 _SHELL = frozenset("$`&|;<>()*?[]{}~#!\\\n")
 
 _VARYING = (
@@ -84,7 +84,7 @@ class Page:
         self._path = path
         self._directory = directory
         self._module = ModuleType(f"page_{re.sub(r'[^a-z]', '_', path.stem)}")
-        # Types are resolved by the module that they are defined in.
+        # Types are resolved through the module that they are defined in.
         sys.modules[self._module.__name__] = self._module
 
     def run(self) -> int:

@@ -75,7 +75,7 @@ def test_the_defaults_of_an_attrs_class_are_shown_as_values() -> None:
 
     function = Options.__init__
     signature = inspect.signature(function)
-    # What autodoc reads in the source that attrs generates.
+    # What autodoc finds in the source that attrs generates.
     sources = {"depth": "attr_dict['depth'].default", "names": "NOTHING"}
     function.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=[

@@ -32,7 +32,7 @@ def run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     directory.mkdir()
     monkeypatch.chdir(directory)
     monkeypatch.syspath_prepend(directory)
-    # The modules that a page saves: another page may save one of the same name.
+    # The modules that a page saves: another page may save one with the same name.
     for block in blocks(path.read_text()):
         monkeypatch.delitem(sys.modules, (block.title or "").removesuffix(".py"), raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -56,7 +56,7 @@ def test_the_blocks_of_a_page_can_be_pasted_into_an_interpreter(path: Path) -> N
             typed: list[str] = []
             for line in (*block.text.splitlines(), ""):
                 typed.append(line)
-                # `None` as long as a statement is not complete; an error for what an interpreter does not take.
+                # `None` while a statement is incomplete; an error if the interpreter rejects it.
                 if compile_command("\n".join(typed)) is not None:
                     typed.clear()
             assert typed == []

@@ -15,7 +15,7 @@ from weakfs.editing import AmbiguousTarget, EditError, EmptyOldString, NoChange,
 CASES = json.loads((Path(__file__).parents[2] / "fixtures" / "cases" / "edit.json").read_bytes())["cases"]
 CATEGORIES = {"exact", "error", "not_found", "refuse", "unicode", "whitespace", "indent", "eol"}
 
-# Few letters, so that matches are many, and with a byte order mark and a line break among them.
+# Only a few letters, so that there are many matches, and among them a byte order mark and a line break.
 texts = st.text(alphabet="ab\n\ufeff", max_size=30)
 needles = st.text(alphabet="ab\n\ufeff", min_size=1, max_size=4)
 
@@ -181,7 +181,7 @@ def test_a_refusal_is_a_value_error_with_a_remedy() -> None:
 def test_replacing_all_is_what_str_replace_does(text: str, old: str, new: str) -> None:
     expected = {text.replace(old, new)}
     if text.startswith("\ufeff"):
-        # The file's mark is neither taken away nor doubled; a text without one is replaced as it is.
+        # The file's byte order mark is neither removed nor doubled; a text without one is replaced as it is.
         (plainly,) = expected
         expected |= {"\ufeff" + plainly, plainly.removeprefix("\ufeff")}
     assume(old in text)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weakfs.editing import AmbiguousTarget, EditError, NoChange, TargetNotFound, replace
 
-# Why, the file, the old text, the new text, and what the file holds then.
+# The reason, the file, the old text, the new text, and what the file contains afterwards.
 FITTED = [
     ("outer indentation stays", "\tfoo  = 1\n\tbar\n", "    foo = 1\n", "    foo = 2\n", "\tfoo = 2\n\tbar\n"),
     ("the next line keeps its indentation", "if a:\n\tb()\n\tc()\n", "  b()\n", "  d()\n", "if a:\n\td()\n\tc()\n"),
@@ -140,7 +140,7 @@ FITTED = [
 ]
 
 
-# Of lines whose steps must stay steps, in the file's own tabs or spaces.
+# Indentation steps that must stay steps, in the file's own tabs or spaces.
 STEPPED = [
     (
         "a body that is shifted by a tab",
@@ -376,7 +376,7 @@ def test_files_with_other_line_endings_are_edited_in_the_same_way(
     first = data.draw(st.integers(0, len(given)))
     stop = data.draw(st.integers(first, len(given)))
     old = "\n".join(given[first:stop]).strip()
-    # What trails a line that stays goes with it, unless the whole is replaced to the letter.
+    # White space after a line that stays goes with it, unless the whole is replaced exactly.
     if "\n" not in old or not given[stop - 1].endswith(old[-1]):
         return
     try:
@@ -426,6 +426,6 @@ def test_more_deeply_indented_lines_stay_so_with_the_indentation_step_of_the_fil
     assert set("".join(indents)) <= set(unit)
     assert all(len(one) < len(next_one) for one, next_one in pairwise(indents) if one != next_one)
     assert len(set(indents)) == depth + 2
-    # A body of which only the lines further in than its first are known may be given with steps of another width.
+    # A body of which only the lines indented further than the first are known may be given with another step width.
     if given_base and not is_first_line_bare:
         assert done.text == above + shown(nested, unit, base).replace("b =", "b  =") + "\n"

@@ -18,9 +18,9 @@ from attrs import evolve, field, frozen
 Json = dict[str, object]
 Provider = Literal["openai", "anthropic"]
 
-# In how many characters text and arguments are streamed.
+# Text and arguments are streamed in pieces of this many characters.
 PIECE = 7
-# But in no more pieces than so many.
+# But in no more pieces than this.
 PIECES = 500
 
 
@@ -67,7 +67,7 @@ def openai_events(turn: Turn) -> Iterator[tuple[str | None, Json | str]]:
     for index, call in enumerate(turn.calls):
         function = {"name": call.name, "arguments": ""}
         yield chunk({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]})
-    # The arguments of all calls come interleaved, as a server may send them.
+    # The arguments of all calls arrive interleaved, as a server may send them.
     left = {index: pieces(call.text) for index, call in enumerate(turn.calls)}
     while any(left.values()):
         for index, waiting in left.items():
@@ -166,7 +166,7 @@ class ModelServer:
             for event in events(self.script[number] if found is None else found):
                 handler.wfile.write(plain(event))
         except (BrokenPipeError, ConnectionResetError):
-            pass  # whoever asked is gone
+            pass  # the client is gone
 
     def __enter__(self) -> ModelServer:
         self._thread.start()

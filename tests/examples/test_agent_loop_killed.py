@@ -19,7 +19,7 @@ from weakfs.tools import ToolCalls
 
 ROOT = Path(__file__).parents[2]
 
-# Ends its process at once when all calls of the reply with c7 are made, before their answers are saved.
+# Ends its process as soon as all calls of the reply with c7 are made, before their answers are saved.
 EXIT_BETWEEN = """
 import asyncio, os, sys
 from openai import AsyncOpenAI

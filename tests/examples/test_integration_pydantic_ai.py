@@ -9,7 +9,7 @@ from tests.examples.agent_work import lines_of_example
 
 @pytest.mark.exhaustive
 def test_everything_is_undone_and_the_session_continues_in_another_process() -> None:
-    # A process of its own: `run_sync` leaves the event loop that it makes open.
+    # In a separate process: `run_sync` leaves open the event loop that it creates.
     printed = lines_of_example("pydantic_ai")
     assert sorted(line for line in printed if line.startswith(("left", "calls"))) == [
         "calls: edit_file write_file edit_file shell write_file",

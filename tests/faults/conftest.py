@@ -19,5 +19,5 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if os.getuid() or subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("this needs the right to mount a small disk")
     yield disk
-    # Lazily: a failed test's traceback may hold a store, and with it open packs.
+    # Not computed until needed: a failed test's traceback may hold a store, and with it open packs.
     subprocess.run(["umount", "--lazy", str(disk)], check=True)

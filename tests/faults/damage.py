@@ -22,7 +22,7 @@ from weakfs import InMemoryFilesystem, Session, SessionError, SessionFileError
 
 HEAD = re.compile(rb'\{"format":"weakfs-session","version":(\d),"sha256":"[0-9a-f]{64}",')
 
-# A place in a document: keys and positions from its top.
+# A place in a document: keys and positions from the top.
 Place = tuple[str | int, ...]
 
 ODD_VALUES: tuple[Any, ...] = (

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-# What changes files, directories or their attributes, and what makes that last.
+# Calls that change files, directories or their attributes, and calls that make these changes durable.
 CHANGING = (
     "chmod",
     "fchmod",
@@ -63,7 +63,7 @@ def dying(work: Callable[[Callable[[str], None]], None], kill_after: int | None 
     `work` is given a function that acknowledges a word. After `kill_after` words the process is killed from here.
     """
     ours, theirs = os.pipe()
-    # Taken before `work` may install a death: an acknowledgement is not the work.
+    # Taken before `work` may install a death: an acknowledgement is not part of the work.
     write = os.write
     child = os.fork()
     if child == 0:

@@ -16,7 +16,7 @@ from tests.sampling import ONE_OF, is_exhaustive
 from tests.session.ledger import Added, Noted, Put, make_session
 from weakfs import Session
 
-# More than any of these pieces of work has.
+# More than the number in any of these pieces of work.
 MANY = 5000
 
 
@@ -27,14 +27,14 @@ class Interrupted(BaseException):
 def interrupted_at(place: int, work: Callable[[], object]) -> bool:
     """Do a piece of work with an interrupt at one place; return whether it has that many places."""
     passed = 0
-    # Between a `with` statement and the generator behind it runs contextlib, and nothing of ours can act there.
+    # contextlib runs between a `with` statement and the generator behind it, and our code cannot act there.
     own = {__file__, work.__code__.co_filename, contextlib.__file__}
 
     def look(frame: FrameType, event: str, arg: object) -> None:
         nonlocal passed
-        # A generator that goes on may be one that something is thrown into: no signal is looked for there.
+        # A generator that is resumed may have an exception thrown into it, so signals are not checked there.
         entered = event == "call" and not frame.f_code.co_flags & CO_GENERATOR
-        # What a destructor raises is reported and dropped.
+        # What a destructor raises is reported and discarded.
         is_ours = frame.f_code.co_filename not in own and frame.f_code.co_name != "__del__"
         if (entered or event == "c_return") and is_ours:
             passed += 1

@@ -26,7 +26,7 @@ from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.filesystem import FilesystemSnapshot
 
 TEMPORARY = re.compile(rb"\.weakfs-[0-9a-f]{16}\.tmp")
-# The longest time that work goes on, in seconds; programs take longer to start.
+# The longest time that work continues, in seconds; programs take longer to start.
 LONGEST = {"tree": 0.06, "tar": 0.06, "git": 0.4}
 
 CHANGES: tuple[Callable[[HostFilesystem, str, str], object], ...] = (
@@ -51,7 +51,7 @@ class Attempts:
         self.random = Random(seed)
         self.found: list[str] = []
         self.counts: Counter[str] = Counter()
-        # What was reported: each snapshot, by id, and what the files were.
+        # What was reported: each snapshot by id, and the files at that time.
         self.snapshots: dict[str, tuple[FilesystemSnapshot, str]] = {}
         self.root.mkdir(parents=True)
         for name in ("a", "b", "c", "b/deep/er"):
@@ -99,7 +99,8 @@ class Attempts:
         os.close(writing)
         with open(reading) as stream:
             stream.readline()
-            # A slow machine reports little in a moment: two of three deaths come after a report, or after two.
+            # A slow machine reports little in such a short time, so two of three deaths come after the first or second
+            # report.
             lines = [stream.readline() for _ in range(self.counts["deaths"] % 3)]
             time.sleep(self.random.random() * LONGEST[self.kind])
             os.kill(child, signal.SIGKILL)

@@ -22,7 +22,7 @@ from weakfs.snapshots import HashOnlySink, Scan, Store, scan
 def scan_as_nobody(root: Path) -> None:
     """Print the error of a scan."""
     look(root, sink=HashOnlySink())
-    # What lies above it may be for its owner alone.
+    # The directories above it may be accessible to their owner only.
     descriptor = os.open(root, os.O_RDONLY)
     give_up_rights()
     try:

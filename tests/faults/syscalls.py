@@ -36,7 +36,7 @@ class System:
 
     before: Before = _nothing
     after: Before = _nothing
-    # A write takes at most this many bytes, as on a slow disk or a pipe.
+    # A write accepts at most this many bytes, as on a slow disk or a pipe.
     at_once: int = 1 << 30
     looking: bool = False
     calls: list[Call] = field(factory=list[Call])

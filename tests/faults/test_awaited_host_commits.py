@@ -46,7 +46,7 @@ WORKS: dict[str, Callable[[Desk, str], Awaitable[None]]] = {
 
 
 async def opened(place: Path, location: str) -> Desk:
-    # Of a folder, the loop awaits commits only if they wait for the disk.
+    # For a folder, the loop awaits commits only if they wait for the disk.
     location = f"{location}?durability=power" if location.startswith("folder:") else location
     return Desk(place, session=await Session.aopen(location, "s"))
 
@@ -99,7 +99,7 @@ def test_an_awaited_call_changes_both_the_files_and_the_session_or_neither(
 
         acknowledged, was_killed = dying(make_call)
         if dice.random() < 0.5:
-            # Whoever settles it may be killed as well.
+            # The process that settles it may be killed as well.
             dying(open_again)
 
         last, files, is_recorded = asyncio.run(outcome(tmp_path, location, name))

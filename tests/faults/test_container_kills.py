@@ -32,12 +32,12 @@ from weakfs.backends.container.podman import _prefix
 
 TOP = Path(__file__).parents[2]
 
-# When something is killed; the steps are a few milliseconds each.
+# When something is killed; the steps are a few milliseconds apart.
 MOMENTS = range(12) if is_exhaustive() else (7,)
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("never_hung")]
 
-# Each call sets two files to one number, in a way that is slow enough to be interrupted.
+# Each call sets two files to the same number, slowly enough to be interrupted.
 RUNTIME = """
 import sys
 from weakfs import Session
@@ -112,7 +112,7 @@ def test_a_command_that_holds_the_requests_of_a_killed_runtime_ends_with_the_nex
         while not Path(f"/proc/{inspected.pid}/root/workspace/held").exists():
             time.sleep(0.005)
         runtime.kill()
-    # The capability lets it: without it, no command opens the requests.
+    # The capability permits it: without the capability, no command opens the requests.
     assert Path(f"/proc/{inspected.pid}/root/workspace/held").exists()
     if then == "open":
         loaded = Session.load(tmp_path / "session.json")
@@ -165,7 +165,7 @@ def test_a_container_that_ended_without_its_monitor_is_replaced(files: Container
         while files.container.is_running:
             time.sleep(0.001)
         if is_stopped:
-            # It waits for the monitor in vain, and Podman takes it for stopping from then on.
+            # Podman waits for the monitor in vain, and from then on considers the container to be stopping.
             files.container.podman._run(("stop", inspected.container_id), None)
         assert state(files) == before
         assert files.exec("cat kept").stdout == "kept\n"

@@ -61,7 +61,7 @@ def after_each_end(folder: Path, end: Callable[[System, Callable[[], object], in
         new = new_session()
         ended = end(System(at_once=1000), lambda path=path, new=new: new.save(path), number)  # type: ignore[misc]
         found.append(readable(path))
-        # What an ended one left lying about goes with the next.
+        # The next one removes what a dead process left behind.
         new_session().save(path)
         assert sorted(blobs(path)) == sorted(digest_of(content).hex() for content in (KEPT, NEW, b"another " * 100))
         assert sorted(os.listdir(place)) == ["s.json", "s.json.blobs"]
@@ -105,7 +105,7 @@ def test_a_disk_that_fails_leaves_the_old_contents_or_the_new(
 
     def fail(system: System, save: Callable[[], object], number: int) -> bool:
         error = raising(number, OSError(code, os.strerror(code)))
-        # A descriptor is closed even where closing it fails.
+        # A descriptor is closed even if closing it fails.
         system.before = lambda call: error(call) if call.name != "close" else None
         system.after = lambda call: error(call) if call.name == "close" else None
         with system.in_force():

@@ -50,7 +50,7 @@ def test_an_error_at_any_call_leaves_the_old_file_or_the_new_one(code: int, tmp_
     new.save(tmp_path / "new.json")
     new_bytes = (tmp_path / "new.json").read_bytes()
     (tmp_path / "new.json").unlink()
-    # What tests before this one left for the collector would be closed in between.
+    # Otherwise, objects that earlier tests left to the garbage collector would be closed in between.
     gc.collect()
     for call in calls_of_a_save(path):
         path.write_bytes(old_bytes)
@@ -65,7 +65,7 @@ def test_an_error_at_any_call_leaves_the_old_file_or_the_new_one(code: int, tmp_
         renamed = "rename" in [made.name for made in system.calls[: call.number]]
         assert path.read_bytes() == (new_bytes if renamed or raised is None else old_bytes), call
         assert descriptors() == open_before or call.name == "close"
-        # Whoever could not lock the temporary file does not remove it: it may be another's.
+        # A process that could not lock the temporary file does not remove it: it may be another's.
         assert names(tmp_path) == ["session.json"] or call.name in ("flock", "fstat", "stat")
         if raised is not None:
             assert raised.errno == code

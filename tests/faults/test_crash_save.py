@@ -59,7 +59,7 @@ def test_the_file_is_the_old_one_before_the_rename_and_the_new_one_after_it(
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_killed_processes_leave_at_most_one_temporary_file(results: dict[str, Any], scenario: str) -> None:
-    # Nothing was cleaned up between the deaths of a scenario.
+    # Nothing was cleaned up between the deaths in a scenario.
     assert max(len(death["others"]) for death in results[scenario]["deaths"]) <= 2
     assert results[scenario]["end"] == {"file": "new", "others": ["session.json"]}
 

@@ -60,7 +60,7 @@ def loaded(court: Court, document: Row) -> Session:
 
 
 def test_the_crafted_document_is_a_session(court: Court) -> None:
-    # A slice in a state, and no record that tells how it got there: nothing that loading has to know.
+    # A slice with a value, and no record that says how it came about: loading does not need to know.
     session = loaded(court, made(court, trees=[directory(files=[["a", 0, 5]])], blobs=["words"]))
     assert InMemoryFilesystem(session).read("/a").content == "words"
 

@@ -42,7 +42,7 @@ def test_a_call_changes_both_the_files_and_the_session_or_neither(what: str, tmp
 
         acknowledged, was_killed = dying(work)
         if dice.random() < 0.5:
-            # Whoever settles it may be killed as well.
+            # The process that settles it may be killed as well.
             dying(settle)
 
         desk = Desk(tmp_path)
@@ -89,7 +89,7 @@ def test_a_transaction_of_a_fork_is_in_the_session_only_if_it_is_in_the_files(tm
         is_stored = desk.session.seq > seq
         for path, is_there in (("/new/file", files), ("/dir/sub/c", not files)):
             assert desk.files.exists(path) == is_there
-        # Until it is merged, only the files have what a fork did: see docs/howto/storage.md.
+        # Until a fork is merged, only the files have its changes: see docs/howto/storage.md.
         assert files or not is_stored
         assert files or "changed" not in acknowledged
         assert is_stored or "merged" not in acknowledged

@@ -15,7 +15,7 @@ from weakfs.backends import HostFilesystem
 from weakfs.filesystem import FilesystemSnapshot
 
 PAGE = 4096
-# How many pages are left to an operation, one attempt each. With the last everything comes to its end.
+# How many pages each attempt leaves to an operation. With the largest number, every operation succeeds.
 LEFT = (*range(12), 14, 17, 20, 25, 60, 150)
 
 
@@ -81,7 +81,7 @@ OPERATIONS: dict[str, Callable[[Place], object]] = {
 }
 
 
-# What takes no room in the root itself.
+# Operations that take up no space in the root itself.
 FREE = ("mkdir", "move", "move over a file", "delete", "delete a file", "chmod", "import", "snapshot")
 
 

@@ -23,12 +23,12 @@ from weakfs.filesystem import FilesystemSnapshot, SymlinkPolicy
 OPERATIONS = share(6000)
 LOOK_EVERY = 500
 
-# Names below a place that is swapped: each is there inside and outside.
+# Names below a place that is swapped: each exists inside and outside.
 PLACES = ("/d/secret", "/d/sub/secret", "/d/new", "/f", "/p/d/secret", "/p/d/sub/secret", "/d", "/p/d", "/d/sub")
 
 Attempt = Callable[[HostFilesystem, str, str], object]
 
-# Each with one path that may be swapped meanwhile, and another.
+# Each takes one path that may be swapped meanwhile, and another.
 ATTEMPTS: tuple[Attempt, ...] = (
     *[lambda fs, path, _: fs.read(path).content] * 4,
     *[lambda fs, path, _: fs.read_bytes(path).content] * 2,
@@ -126,8 +126,8 @@ def test_links_that_are_swapped_in_by_others_are_never_followed(any_house: House
                 try:
                     answer = attempt(fs, random.choice(PLACES), random.choice(PLACES))
                 except RollbackIncomplete:
-                    # What was swapped in could not even be taken away again: that is said, and nothing else is done
-                    # until it is put back. What is left of the operations follows in more rounds.
+                    # What was swapped in could not even be removed again: this is reported, and nothing else is done
+                    # until it is put back. The remaining operations follow in more rounds.
                     with pytest.raises(RollbackIncomplete):
                         fs.write("/refused", "refused")
                     incomplete += 1

@@ -102,7 +102,7 @@ def copied(fs: HostFilesystem) -> None:
         fs.delete("/e")
 
 
-# What is done, and how often it asks at least: once a directory, and once for each MiB of the large file.
+# Each piece of work, and how often it checks at least: once per directory, and once per MiB of the large file.
 WORK: dict[str, tuple[Callable[[HostFilesystem], object], int]] = {
     "tree": (lambda fs: fs.tree(), 10),
     "snapshot": (lambda fs: fs.snapshot(), 10),
@@ -143,7 +143,7 @@ def test_work_on_host_files_can_be_stopped_at_any_point(name: str, error: type[E
         work(opened(root))
     assert asking.asked >= least
     for at in sorted({1, 2, asking.asked // 2, asking.asked - 1, asking.asked}):
-        # Nothing is known there from the last time.
+        # Nothing is known there from the previous round.
         fs = opened(root, store=f"store {at}")
         with interruptible(Stop(at, error)), pytest.raises(error):
             work(fs)
@@ -206,7 +206,7 @@ def test_one_large_file_is_searched_part_by_part() -> None:
     assert asking.asked >= 10
 
 
-# Calls.
+# Calls
 
 
 def ticking(session_id: str = "s") -> Session:
@@ -272,7 +272,7 @@ def test_a_cancelled_transaction_stops_in_its_scan(root: Path) -> None:
     assert files_of(root) == before
 
 
-# The context.
+# The context
 
 
 def test_checks_are_not_made_outside_a_call_or_while_it_is_undone() -> None:

@@ -74,7 +74,7 @@ def test_the_next_change_settles_an_interrupted_one(tmp_path: Path, how: str) ->
     every_place(attempt)
 
 
-# A descriptor that is interrupted as it is made has no number yet, which its destructor reports.
+# A descriptor whose creation is interrupted has no number yet, which its destructor reports.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 def test_an_interrupted_compaction_is_complete_or_absent_and_the_session_continues(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_an_interrupted_compaction_is_complete_or_absent_and_the_session_continu
             assert records in (before, before[-2:])
             InMemoryFilesystem(session).write("/next", "3")
             session.checkpoint()
-            # It may have been stored before the interrupt: the next change finds that, and is merged with it.
+            # It may have been stored before the interrupt: the next change notices this, and is merged with it.
             *found, last = session.records
             if type(found[-1].event) is Merged:
                 assert records == before

@@ -141,7 +141,7 @@ def test_a_content_that_many_records_refer_to_is_counted_once(tmp_path: Path) ->
     assert len(load(tmp_path, told).records) == 200
 
 
-# What was saved is loaded: none of these comes near the floor of the budget, let alone 20 times its size.
+# Anything that was saved can be loaded: none of these comes near the floor of the budget, let alone 20 times its size.
 
 
 def round_trip(session: AnySession, tmp_path: Path) -> Session:

@@ -31,10 +31,10 @@ from weakfs.backends.container.listing import of_sessions
 from weakfs.backends.container.monitors import monitors_of
 from weakfs.backends.container.podman import find_image, inspect, labelled
 
-# By how long they sleep, the processes of this run of the tests are known.
+# The processes of this test run are recognized by how long they sleep.
 HANGING = 100_000 + os.getpid()
 
-# What the program does at the call that goes wrong.
+# What the program does at the call that fails.
 WAYS = {
     "fails": "echo 'Error: it is broken' >&2; exit 125",
     "fails afterwards": '"$REAL" "$@" >/dev/null; echo "Error: it is broken" >&2; exit 125',
@@ -133,7 +133,7 @@ def _runs(pid: int) -> bool:
     return False
 
 
-# A life of a container
+# The life of a container
 
 
 def life(session: Session, podman: Podman, folder: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_program_that_misbehaves_in_one_call(
         (program.parent / "wrong").write_text(str(wrong))
         if way.startswith("hangs"):
             monkeypatch.setattr(calls, "PATIENCE", 5.0)
-        # Everything else is a fault of this library.
+        # Any other exception is a bug in this library.
         with suppress(OSError):
             life(session, faulty, folder)
         monkeypatch.setattr(calls, "PATIENCE", 300.0)

@@ -41,7 +41,7 @@ run_command(
 )
 """
 
-# Its workspace is `root` in the directory; the command says in a file beside it that the damage is done.
+# Its workspace is `root` in the directory; the command reports in a file next to it that the damage is done.
 EMBEDDING = """
 import sys
 from weakfs import HostFilesystem, Session, Toolset
@@ -137,7 +137,7 @@ def test_a_supervisor_that_is_killed_takes_the_command_with_it(tmp_path: Path) -
 
         _, said = runtime.communicate()
     assert "OSError: the command was killed from outside" in said
-    # The daemon with a session of its own is out of reach: it has to be ended here. All others die a moment later.
+    # A daemon with a session of its own cannot be reached, so it is ended here. All others die a moment later.
     left = living(cookie)
     while not all(name.startswith(("sh -c trap", "sleep")) for name in left.values()):
         time.sleep(0.01)

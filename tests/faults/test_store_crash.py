@@ -62,7 +62,7 @@ def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
         process.stdout.close()
         killed_at_work += process.wait() == -signal.SIGKILL
         for line in lines:
-            # A kill may cut the last line off; then nothing was reported.
+            # A kill may cut off the last line; then nothing was reported.
             if line.endswith("\n"):
                 what, name, *fingerprint = line.split()
                 if what == "took":
@@ -72,7 +72,7 @@ def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
         reader = Store(store.path)
         there = {entry.snapshot_id: entry for entry in reader.list()}
         assert taken.keys() <= there.keys()
-        # One that was recorded but not yet reported, or whose drop was reported but not yet done.
+        # A snapshot that was recorded but not yet reported, or whose drop was reported but not yet done.
         taken = {name: taken.get(name, "") for name in there}
         for name, fingerprint_then in taken.items():
             tree = reader.tree(there[name])
@@ -118,7 +118,7 @@ def test_a_kill_at_any_call_leaves_the_old_state_or_the_new_one(tmp_path: Path, 
         for entry in reader.list()[3:]:
             reader.drop(entry.snapshot_id)
         if work == "compact":
-            # Else each attempt has more to do than the last one, and never comes to its end.
+            # Otherwise each attempt has more to do than the last one, and never finishes.
             reader.compact()
         number += stride()
     assert number > 15
@@ -179,7 +179,7 @@ def test_a_compaction_removes_the_old_packs_once_the_new_one_is_on_the_disk(tmp_
     removed = next(at for at, (name, path) in enumerate(calls) if name == "unlink" and path.endswith(".pack"))
     renames = [at for at, (name, _) in enumerate(calls) if name == "rename"]
     syncs = [at for at, (name, _) in enumerate(calls) if name == "fsync"]
-    # The new pack, and then the store's new id, each synced before and after it got its name.
+    # The new pack, and then the store's new id, each synced before and after it is renamed into place.
     assert len(renames) == 2
     assert syncs[0] < renames[0] < syncs[1] < syncs[2] < renames[1] < syncs[3] < removed
 
@@ -203,7 +203,7 @@ def test_snapshots_and_compactions_of_several_processes_can_overlap(tmp_path: Pa
     roots = [make_root(tmp_path / f"root{number}") for number in range(3)]
     store = Store(tmp_path / "store")
     processes = [started("churn", store.path, root, number) for number, root in enumerate(roots)]
-    # Each has taken a snapshot, and is at work on the next.
+    # Each has taken a snapshot, and is working on the next.
     first = [process.stdout.readline() for process in processes if process.stdout is not None]
     reader = Store(store.path)
     for _ in range(20):
@@ -219,7 +219,8 @@ def test_snapshots_and_compactions_of_several_processes_can_overlap(tmp_path: Pa
         process.send_signal(signal.SIGKILL)
     for process in processes:
         process.communicate()
-    # Two may choose the same snapshot to drop; then one of them has failed by name, and the others went on.
+    # Two may choose the same snapshot to drop; then one of them has failed with an error that names it, and the others
+    # continued.
     assert all(line.startswith("took") for line in first)
     for entry in reader.list():
         read_whole(Store(store.path).tree(entry))

@@ -86,7 +86,7 @@ class Worker:
     def count(self, turn: int) -> None:
         def add_one() -> None:
             number = int(self.fs.read("/counter").content.split()[0])
-            # Who wrote it stands beside the number: two that write the very same text are no conflict.
+            # The writer is recorded next to the number: two that write exactly the same text do not conflict.
             self.fs.write("/counter", f"{number + 1} {self.home} {turn}")
 
         retrying(self.session, add_one)
@@ -130,7 +130,7 @@ def test_threads_that_also_roll_back_the_session_leave_a_consistent_history() ->
 
     def work(number: int) -> None:
         random = Random(number)
-        # Each rollback makes the transactions of all others begin again.
+        # Each rollback makes the transactions of all others start again.
         for turn in range(TURNS // 2):
             act = random.randrange(5)
             if act == 0:

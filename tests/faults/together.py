@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-# Far more than any of these tests takes; only a deadlock waits so long.
+# Far longer than any of these tests takes; only a deadlock would last this long.
 PATIENCE = 1000.0
 
 

@@ -22,8 +22,8 @@ class Counting(InMemoryFilesystem):
         return super().lookup(segments)
 
 
-# The call, and the lookups that it may take: few where the directory exists. Elsewhere the deepest directory is looked
-# for twice, with at most 2 log2(600) lookups.
+# The call, and the number of lookups that it may take: few if the directory exists. Otherwise the deepest existing
+# directory is searched for twice, with at most 2 log2(600) lookups.
 CALLS: dict[str, tuple[Callable[[Filesystem], object], int]] = {
     "exists": (lambda fs: fs.exists(f"{DEEP}/new"), 3),
     "write": (lambda fs: fs.write(f"{DEEP}/new", "text"), 4),

@@ -18,7 +18,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE, height, tree_of, walk
 from weakfs.reducers.tree.repeated_subtrees import TreeTooLarge
 
 DEPTH = 40
-# As deep as a tree of a session file may be.
+# As deep as a tree in a session file may be.
 SAVED = 28
 
 
@@ -39,7 +39,7 @@ def holding(tree: FileTree) -> InMemoryFilesystem:
 pytestmark = pytest.mark.usefixtures("never_hung")
 
 
-# What is computed once a directory.
+# Values that are computed once per directory.
 
 
 def test_digests_heights_and_totals_are_computed_once_per_directory() -> None:
@@ -117,7 +117,7 @@ def test_forks_that_change_different_paths_merge() -> None:
     assert fs.read("/b/x").content == "ours"
 
 
-# What goes through all entries.
+# Operations that visit all entries.
 
 WALKS: dict[str, Callable[[InMemoryFilesystem], object]] = {
     "walk": lambda fs: list(fs.walk()),

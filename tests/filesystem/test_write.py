@@ -68,7 +68,7 @@ def test_a_directory_moves_only_to_a_depth_that_its_contents_allow() -> None:
     assert not fs.exists("/x")
     fs.move("/a", "/x/y")
     assert fs.read("/x/y/b/c").content == "x"
-    # Going up is never too deep, even where it lies deeper than allowed by now.
+    # A move upwards is never too deep, even if the entry is still deeper than is now allowed.
     strict = InMemoryFilesystem(fs.session, limits=Limits(max_path_depth=2))
     strict.move("/x/y", "/z")
     assert strict.read("/z/b/c").content == "x"

@@ -164,7 +164,7 @@ def test_a_transaction_can_be_started_and_ended_by_calls() -> None:
     fs.start_transaction()
     fs.pipe("/discarded", b"1")
     fs.transaction.complete(commit=False)
-    # There is none to end.
+    # There is no transaction to end.
     fs.end_transaction()
     assert fs.find("/") == ["/kept"]
     fs.pipe("/kept", b"2")

@@ -21,7 +21,7 @@ from weakfs.tools.permissions.operations import OPERATIONS, Operation
 
 pytestmark = pytest.mark.usefixtures("never_hung")
 
-# A part of the names and of the contents of the hidden files, and of nothing else.
+# A part of the names and contents of the hidden files that occurs nowhere else.
 SECRET = "wombat"
 HIDDEN: tuple[Operation, ...] = tuple(one for one in OPERATIONS if one != "shell")
 
@@ -93,7 +93,7 @@ async def gathered(*acts: Callable[[], Awaitable[object]]) -> str:
 def check(told: str, files: Filesystem) -> None:
     assert "app.py" in told
     assert SECRET not in told
-    # And all of it is there.
+    # And all of it exists.
     assert files.read("/vault/wombat-password").content == "wombat\nwombat again\n"
     assert files.read("/src/prod-wombat.key").content == "wombat\n"
 
@@ -372,7 +372,7 @@ def test_no_command_of_the_editor_and_the_memory_tool_shows_them(rules: Callable
     acts += [partial(tool.call, {**one, "path": kept}) for tool in memories for one in commands[:-1]]
     acts += [partial(tool.call, renamed) for tool in memories]
     told = asyncio.run(gathered(*(partial(_performed, act) for act in acts)))
-    # The caller named the files; nothing of their contents is there.
+    # The caller named the files; nothing of their contents is shown.
     assert SECRET not in told.replace("prod-wombat.key", "")
     assert files.read(hidden).content == "wombat \n"
     assert files.read(kept).content == "wombat\n"

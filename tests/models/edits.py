@@ -8,7 +8,7 @@ from weakfs.filesystem import Filesystem
 
 from .trees import PLAIN_NAMES
 
-# The name of an operation and its arguments.
+# An operation's name and its arguments.
 Edit = tuple[str, tuple[object, ...]]
 
 TEXTS = ("", "x", "a\nb\nc\n", "a\nB\nc\n", "a\nb\nC\n", "a\nb\nc\nd\n", "\0", "1\n2", "1\n2\n")

@@ -38,7 +38,7 @@ CLASSES = [".", "[ab]", "[^a]", "[^\\n]", "[\\s_]", "[]a]", "[[:^alpha:]]", "(?-
 EDGES = ["^", "$", "\\A", "\\z", "\\b", "\\B", "(?m:^)", "(?-m:$)"]
 FLAGS = ["(?m)", "(?s)", "(?i)", "(?U)"]
 ATOMS = st.sampled_from([*CHARACTERS, *ESCAPED, *CLASSES, *EDGES, *FLAGS])
-# Long enough to be looked for ahead of the pattern that they are a part of.
+# Long enough that a search looks for them before it tries the pattern that contains them.
 WORDS = ["axb_", "\\Qa.b\\E\\.", "éa\\tb", "a{b}", "xa\ufffd", "a+axb", "xxb?", "\\(b\\]"]
 
 

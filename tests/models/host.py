@@ -14,7 +14,7 @@ from attrs import frozen
 
 ROOT = b""
 
-# Names as the host has them, over which quoting, decoding and escaping stumble.
+# Names as the host stores them that are difficult to quote, decode or escape.
 NAMES: tuple[bytes, ...] = (
     *(b"a", b"b", b"c", b"d.py", b"ignored.log", b".gitignore", b".hidden", b"A", b" ", b"-rf", b"*", b"[x]", b"..."),
     *(b"a\nb", b"\n", b"\t", b"\x01", b"back\\slash", b"\\", b"..\\..", b"\xff", b"caf\xe9", b"\xc3", b"\xed\xa0\x80"),
@@ -22,16 +22,16 @@ NAMES: tuple[bytes, ...] = (
     *("\u00e9".encode(), "e\u0301".encode(), "\U0001f600".encode(), b"n" * 255, "\u00e9".encode() * 127),
     *(b".weakfs-00.tmp", b".weakfs-.tmp", b".writing-1", b"log"),
 )
-# Only root looks into what its owner may not read, and removes what lies where its owner may not write.
+# Only root can look into what its owner may not read, and remove what is where its owner may not write.
 IS_ROOT = os.geteuid() == 0
 MODES = tuple(mode for mode in (0o644, 0o600, 0o755, 0o444, 0o000, 0o4755, 0o666, 0o640) if IS_ROOT or mode & 0o400)
 DIRECTORY_MODES = tuple(
     mode for mode in (0o755, 0o700, 0o555, 0o500, 0o2775, 0o1777, 0o000) if IS_ROOT or mode & 0o700 == 0o700
 )
-# None leads to what is not the test's own, were one followed by mistake.
+# None of these leads outside the test's own files, even if it were followed by mistake.
 TARGETS = (b"a", b"..", b".", b"nowhere", b"\xff\n", b"../outside/secret", b"x" * 400)
 CONTENTS = (b"", b"a\n", b"a\r\nb", b"\0" * 5000, b"one\ntwo\nthree\n", bytes(range(256)), b"\xff\xfe", b"z" * 70_000)
-# From before the epoch to the end of what 32 bits of seconds hold, with all digits of a nanosecond.
+# From before the epoch to the last second that fits in 32 bits, with nanoseconds.
 TIMES = (
     1,
     999_999_999,

@@ -26,7 +26,7 @@ class House:
         (self.beside / "sub").mkdir(parents=True)
         for name in ("secret", "sub/secret"):
             (self.beside / name).write_text(SECRET)
-            # A file that was read since is younger than this, on disks that note that.
+            # On disks that record access times, a file that is read from now on gets a newer one.
             os.utime(self.beside / name, ns=(1, 1))
         (folder / "root-beside").write_text(SECRET)
         (folder / "secret").write_text(SECRET)
@@ -72,7 +72,7 @@ class ContainerHouse(House):
         return ContainerFilesystem(container=self.container, root=root, store=self.store, follow_symlinks=policy)
 
 
-# What is tried with such a path. Only these two are about the link itself, and may be had.
+# What is tried with such a path. Only these two are about the link itself, and may succeed.
 TRIED: dict[str, Callable[[HostFilesystem, str], object]] = {
     "read": lambda fs, path: fs.read(path).content,
     "read_bytes": lambda fs, path: fs.read_bytes(path),

@@ -32,7 +32,7 @@ def _merge_entry(old: Entry | None, mine: Entry | None, new: Entry | None) -> tu
         return new, True
     mine_mode, new_mode = _directory(mine), _directory(new)
     if mine_mode is not None and new_mode is not None:
-        # Both made the directory, or both changed its bits; a new one has 0755 unless somebody says otherwise.
+        # Both created the directory, or both changed its bits; a new one has 0755 unless stated otherwise.
         before = _directory(old)
         mode = _merge_value(0o755 if before is None else before, mine_mode, new_mode)
         return (("d", mode), True) if isinstance(mode, int) else (mine, False)

@@ -9,7 +9,7 @@ from weakfs.filesystem import Limits
 
 from .trees import Entry, Plain
 
-# An error's class and number; 0 where it has none.
+# An error's class and its errno; 0 if it has none.
 Problem = tuple[type[Exception], int]
 
 MISSING: Problem = (FileNotFoundError, ENOENT)
@@ -83,7 +83,7 @@ class PlainFilesystem:
         prefix = path.rstrip("/") + "/"
         return [other for other in self.files if other.startswith(prefix) and other != "/"]
 
-    # What there is
+    # Queries
 
     def locate(self, path: str, *, follow: bool) -> tuple[str, Entry | None]:
         """Return the canonical path and the entry there; a link that is not followed blocks the path."""
@@ -151,7 +151,7 @@ class PlainFilesystem:
         depth = len(above(found)) + 1
         return sorted(other.rpartition("/")[2] for other in self.below(found) if len(above(other)) == depth)
 
-    # What can be done
+    # Changes
 
     def write(self, path: str, data: bytes, mode: str = "overwrite", create_parents: bool = True) -> None:
         found, entry, problems = self._writable(path, mode, create_parents)
@@ -292,7 +292,7 @@ class PlainFilesystem:
         self._make_parents(found)
         self.files[found] = ("l", target)
 
-    # Reasons against
+    # Reasons for a refusal
 
     def _no_room(self, path: str, create_parents: bool) -> list[Problem]:
         problems = self._path_too_long(path)

@@ -16,7 +16,7 @@ from .trees import Plain
 
 Either = InMemoryFilesystem | PlainFilesystem
 
-# What a machine runs under: none that is felt, each one felt now and then, and all at once.
+# The limits of a machine: none that matters, each one that matters now and then, and all at once.
 LIMITS = (
     Limits(),
     Limits(max_total_size=60, max_node_count=9),
@@ -58,7 +58,7 @@ class Operation:
         return DONE[self.name](fs, *self.arguments)
 
 
-# What a transaction does: operations, and transactions inside it that may fail.
+# What a transaction does: operations, and nested transactions that may fail.
 Step = Operation | tuple[tuple[Any, ...], bool]
 
 
@@ -180,12 +180,12 @@ DONE: dict[str, Callable[..., object]] = {
 }
 
 NAMES = ("a", "b", "c", "long")
-# What is legal and not yet canonical, and what is not legal.
+# Paths that are valid but not canonical, and paths that are invalid.
 ODD_PATHS = ("", "/", ".", "a/", "//a//b", "./a/../b", "\\a\\b", "..", "/a/../../b", "a\0", "a\ud800b")
 TEXTS = ("", "x", "\n", "a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n", "a\nb", "\u00e9\u2028\n", "long enough for a limit\n")
 CONTENTS = (b"", b"\0", b"\xff\xfe", b"a\nb\n", b"0123456789012345678901234567890")
 
-# Something to work on, so that most operations are possible.
+# Some entries to begin with, so that most operations are possible.
 FIRST = (
     Operation("write", ("/a", "a\nb\nc\n", "create", True)),
     Operation("write", ("/b/a", "x", "create", True)),

@@ -22,7 +22,7 @@ class Worker:
     name: str
     random: Random
     fs: Filesystem
-    # The paths at the base.
+    # The paths of the base state.
     before: frozenset[str]
     notes: set[str] = field(factory=set[str])
 
@@ -34,7 +34,7 @@ class Worker:
             try:
                 self.change(operation, files, directories)
             except (OSError, ValueError, IndexError):
-                # What a random operation cannot do to these files.
+                # A random operation that is impossible on these files.
                 continue
 
     def change(self, operation: str, files: list[str], directories: list[str]) -> None:

@@ -16,10 +16,10 @@ from weakfs.reducers.tree.node import Node, entries, tree_of
 
 # What is at a path: ("d", mode), ("f", content, mode) or ("l", target).
 Entry = tuple[str, int] | tuple[str, bytes, int] | tuple[str, str]
-# Every path below the root with what is there, and "/" with the root's own mode.
+# Every path below the root with its entry, and "/" with the root's own mode.
 Plain = dict[str, Entry]
 
-# Names that sorting, quoting, globbing, option parsing and decoding stumble over; all are legal.
+# Names that are difficult to sort, quote, glob, decode or parse as options; all are valid.
 ODD_NAMES: tuple[str, ...] = (
     "a",
     "A",
@@ -87,7 +87,7 @@ CONTENTS: tuple[bytes, ...] = (
     b"x" * 70_000,
 )
 
-# Files that their owner may read, so that tests need not be root.
+# Files that their owner may read, so that tests do not have to run as root.
 FILE_MODES = (0o644, 0o644, 0o755, 0o600, 0o400, 0o777, 0o500, 0o4755, 0o444)
 DIRECTORY_MODES = (0o755, 0o755, 0o700, 0o1777, 0o2750)
 

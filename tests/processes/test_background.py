@@ -92,7 +92,7 @@ def ended(process: BackgroundProcess) -> tuple[int | None, str | None]:
     return process.ending.exit_code, process.ending.reason
 
 
-# What it is given and what it says
+# Its input and its output
 
 
 @pytest.mark.sampled(by_rule=True)
@@ -201,7 +201,7 @@ def test_a_program_can_handle_signals(start: Start, where: Place) -> None:
 
     process.signal(signal.SIGHUP)
 
-    # A shell may end its `read` at a signal, which the loop goes over.
+    # A signal may end a shell's `read`, which the loop then repeats.
     printed(process, "again")
     process.write(b"\n")
     assert ended(process) == (9, None)
@@ -253,7 +253,7 @@ def test_too_many_processes_end_with_their_sandbox(tmp_path: Path, table: Proces
 
     code, reason = ended(many)
 
-    # Killed by the supervisor, or starved by the kernel, which stops the forks of a user who is not root.
+    # Killed by the supervisor, or stopped by the kernel, which refuses forks to a user who is not root.
     assert reason is not None or code != 0
 
 
@@ -290,7 +290,7 @@ def test_a_process_that_requires_a_sandbox_does_not_start_without_one(
     assert table.processes == {}
 
 
-# Many
+# Many processes
 
 
 def test_no_more_processes_run_than_the_limit(start: Start, where: Place) -> None:

@@ -41,7 +41,7 @@ def test_consecutive_excerpts_cover_all_kept_output(
         found = after
 
     assert first.start == since + first.dropped
-    # Beside what is not kept, at most the rest of a character is left out.
+    # In addition to what is not kept, at most the rest of a character is left out.
     assert max(since, ring.start) <= first.start <= max(since, ring.start) + 3
     assert found.end == ring.total
 

@@ -75,7 +75,7 @@ def test_a_process_cannot_allocate_more_memory_than_the_limit(tmp_path: Path) ->
     assert run("python3 -c 'bytearray(300 << 20)'", tmp_path).exit_code == 0
 
 
-# Both are there at once before either ends.
+# Both exist at once before either ends.
 TWO_LARGE = """
 import os
 first, second = os.pipe(), os.pipe()

@@ -117,7 +117,7 @@ def test_a_broken_pipe_ends_a_program_silently(tmp_path: Path, mode: SandboxMode
     assert (done.stdout, done.stderr) == ("y\n", "")
 
 
-# What cannot be run
+# Commands that cannot be run
 
 
 def test_a_command_does_not_ignore_the_signals_that_the_runtime_ignores(tmp_path: Path, mode: SandboxMode) -> None:
@@ -248,21 +248,19 @@ def test_a_command_inherits_no_open_files(tmp_path: Path, mode: SandboxMode) -> 
     assert done.stdout.split() == ["0", "1", "2", "3"]
 
 
-def test_what_a_command_said_and_how_it_ended_is_read_however_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_and_exit_code_are_read_however_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "_DRAINING", 0.0)
     job = processes.Job(lambda _: ["/bin/sh", "-c", "echo said; exit 3"], str(tmp_path), {}, 0.2, sandboxed=False)
 
     with watching.Watch(job, 1000) as watch:
-        # This process does not run for so long.
+        # As if this process did not run in the meantime.
         watch._running.process.wait()
         assert not watch.until_ended(1e-9)
 
     assert (watch.status.ended, watch.out.text()) == (3, "said\n")
 
 
-# Nothing runs on
+# Nothing keeps running
 
 
 # It prints before and after the moment for which `until_begun` waits: one is seen, the other wakes the runtime.
@@ -287,7 +285,7 @@ def test_a_command_that_times_out_can_print_before_it_is_killed(
     done = run(command, tmp_path, mode, timeout=until_begun, grace=20)
 
     assert (done.exit_code, done.timed_out) == (None, True)
-    # Its time may be over before it says that it is busy.
+    # Its time may be up before it says that it is busy.
     assert done.stdout.replace("busy\n", "") == "awake\nbye\n"
 
 
@@ -378,7 +376,7 @@ def test_a_command_that_kills_its_supervisor_fails_and_ends(tmp_path: Path, witn
 
 
 def test_processes_that_cannot_be_ended_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The supervisor has no time to kill anything. In the sandbox the kernel does it, sooner or later.
+    # The supervisor has no time to kill anything. In the sandbox, the kernel eventually does.
     monkeypatch.setattr(processes, "_KILLING", 0.0)
 
     with pytest.raises(OSError, match=r"\d+ of its processes could not be killed; kill them by hand"):

@@ -62,7 +62,7 @@ def test_nothing_outside_the_workspace_can_be_seen(place: Path, command: str) ->
 @sandboxed
 def test_home_directories_and_other_places_with_secrets_do_not_exist(place: Path) -> None:
     names = ["/home", "/root", "/run", "/var", "/opt", "/srv", "/mnt", "/sys", "/boot", str(Path.home())]
-    # The directories above the workspace are there, with nothing else in them.
+    # The directories above the workspace exist, with nothing else in them.
     places = [name for name in names if not place.is_relative_to(name)]
     secrets = ["/etc/shadow", "/etc/gshadow", "/etc/ssh", "/etc/ssl/private", "/etc/sudoers", "/etc/npmrc"]
 
@@ -84,7 +84,7 @@ def test_nothing_can_be_written_outside_the_workspace(place: Path, where: str) -
 @sandboxed
 @pytest.mark.parametrize("where", ["..", "../..", "/", "/dev", "/home", "/var/tmp"])
 def test_writing_next_to_the_workspace_fails_instead_of_being_lost(place: Path, where: str) -> None:
-    # This workspace lies below /tmp, whose private stand-in is writable.
+    # This workspace is below /tmp, whose private replacement is writable.
     done = inside(f"mkdir -p {where}; echo x > {where}/weakfs-was-here", place)
 
     assert done.exit_code != 0
@@ -145,7 +145,7 @@ def test_there_are_no_privileges_and_none_can_be_gained(place: Path) -> None:
 def test_other_processes_cannot_be_seen_or_signalled(place: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         assert outside(f"kill -0 {process.pid}", place).exit_code == 0
-        # Numbers are given out anew in the sandbox; this one is not among the first.
+        # Process ids start again in the sandbox; this one is not among the first.
         assert process.pid < 20 or inside(f"kill -0 {process.pid}", place).exit_code != 0
         listed = inside("ls /proc | grep -c '^[0-9]'", place)
         process.communicate(b"\n")
@@ -179,7 +179,7 @@ def test_abstract_sockets_of_the_machine_cannot_be_reached(place: Path) -> None:
         assert name not in inside("cat /proc/net/unix", place).stdout
 
 
-# What is there
+# What exists
 
 
 @sandboxed
@@ -221,7 +221,7 @@ def test_a_workspace_may_have_any_location_and_name(tmp_path: Path, name: str) -
     assert (place / "file").read_text() == "x\n"
 
 
-# Where there is none
+# Without a sandbox
 
 
 @pytest.fixture
@@ -292,7 +292,7 @@ def test_bubblewrap_installed_later_is_found(tmp_path: Path, programs: Path) -> 
 
 
 def test_a_sandbox_that_fails_to_start_is_an_error_and_not_skipped(tmp_path: Path, programs: Path) -> None:
-    # It works when it is tried out, with a status on descriptor 1, and not for a command.
+    # It works in the trial run, with a status on descriptor 1, but not for a command.
     install(
         programs,
         'case "$*" in *"--json-status-fd 1 "*) echo "{\\"exit-code\\": 0}";; *) echo broken >&2; exit 1;; esac',

@@ -58,13 +58,13 @@ class Line:
 
     state: State = field(factory=State)
     notes: tuple[str, ...] = ()
-    # The moment after each record, by its number; the one before the first is number 0.
+    # The moment after each record, by its number; the moment before the first record is number 0.
     moments: list[Moment] = field(factory=lambda: [(State(), ())])
-    # What each record noted, if it did; record 1 is at place 0.
+    # What each record noted, if anything; record 1 is at index 0.
     rows: list[str | None] = field(factory=list["str | None"])
     snapshots: dict[str, State] = field(factory=dict[str, State])
     dropped: int = 0
-    # Counts records and compactions: whether anything moved.
+    # Counts records and compactions: it shows whether anything has changed.
     version: int = 0
     base: Line | None = None
 

@@ -18,7 +18,7 @@ NAMES = ("a", "b", "c")
 DIRECTORIES = ("", "/d", "/e")
 NOWHERE = -1
 
-# The lines of each file, and the record that put in each line.
+# The lines of each file, and the record that added each line.
 Files = dict[str, tuple[bytes, tuple[int, ...]]]
 
 
@@ -132,7 +132,7 @@ class Side:
         random, session = self.random, self.session
         fork = session.fork()
         theirs = Side(fork, self.fs.bind(fork), random, dict(self.files), dict(self.past))
-        # How the record numbers of the fork are mapped: those after a number, by how much.
+        # How the record numbers of the fork are mapped: which ones are shifted, and by how much.
         shifts: list[tuple[int, int]] = []
         base, our_moves = session.seq, len(self.moves)
         for _ in range(random.choice((1, 1, 2))):

@@ -21,7 +21,7 @@ needs_git = pytest.mark.skipif(
 )
 pytestmark = needs_git
 
-# Whatever `.gitattributes` and the user's configuration say: take the bytes as they are.
+# Whatever `.gitattributes` and the user's configuration say, take the bytes as they are.
 NEUTRAL = "* -text -eol -filter -ident -working-tree-encoding\n"
 
 HOSTILE = """
@@ -44,7 +44,7 @@ HOSTILE = """
 """
 HOSTILE_ATTRIBUTES = "* text eol=crlf filter=spoil ident working-tree-encoding=UTF-16\n"
 
-# Files that git itself reads in a worktree, and contents that it would like to change.
+# Files that git itself reads in a worktree, and contents that it would change.
 GIT_FILES: dict[str, tuple[bytes, ...]] = {
     ".gitignore": (b"*\n", b"!/a\n*.txt\n"),
     ".gitattributes": (HOSTILE_ATTRIBUTES.encode(), b"* text=auto\n*.txt -diff export-ignore export-subst\n"),
@@ -79,7 +79,7 @@ class Repository:
     def write_tree(self, worktree: Path) -> str:
         """Return the id of the tree object that git makes of a worktree."""
         (self.directory / "index").unlink(missing_ok=True)
-        # Without these two git refuses names that would trouble other systems, such as `git~1`.
+        # Without these two options, git refuses names that would cause problems on other systems, such as `git~1`.
         lenient = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
         place = (f"--git-dir={self.directory}", f"--work-tree={worktree}")
         self._git(*lenient, *place, "-c", "core.bare=false", "add", "-Af", "--", ".", cwd=worktree)

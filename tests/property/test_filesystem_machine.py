@@ -211,7 +211,7 @@ class FilesystemMachine(RuleBasedStateMachine):
             assert flatten(self.fs.tree()) == self.plain.files
             wanted = merge_plain(base, self.plain.files, fork_plain.files)
             before = self.fs.tree(), self.session.seq, fork_fs.tree(), fork.seq
-            # A move is followed, so that paths alone do not tell what becomes of an entry that both sides changed.
+            # A move is followed, so paths alone do not determine what becomes of an entry that both sides changed.
             moved = any(operation.name == "move" for operation in (*ours, *theirs))
             conflicts = merge_conflicts(self.session, fork)
             if conflicts:
@@ -242,7 +242,7 @@ class FilesystemMachine(RuleBasedStateMachine):
     @rule()
     def pack_and_unpack(self) -> None:
         before, archive = self.fs.tree(), self.fs.export_bytes()
-        # A merge looks at no limits.
+        # A merge checks no limits.
         if self.plain.is_within_limits():
             self.fs.import_bytes(archive)
             assert self.fs.tree().fingerprint == before.fingerprint

@@ -23,7 +23,7 @@ NAMES = ("app.py", "token.py", "main.key", "a.txt")
 PATTERNS = ("/secrets", "/src/lib", "*.key", "/pub/**", "token.*", "/secrets/old", "/src/app.py", "**/a.txt")
 PATHS = tuple(f"{directory}/{name}" for directory in DIRECTORIES for name in NAMES)
 LETTERS = "bcdfghjklmnpqrstvwxz"
-# Each hidden file has so many pieces of a secret, each on a line of its own.
+# Each hidden file has this many pieces of a secret, each on a line of its own.
 PIECES = 4
 
 
@@ -51,7 +51,7 @@ def policy_of(random: Random) -> Policy:
     for _ in range(random.randrange(3)):
         operations: list[Operation] = random.sample(OPERATIONS, random.randint(1, 3))
         effect = random.choice(("deny", "only", "blob"))
-        # An "only" for a few paths would refuse nearly every call.
+        # A rule "only" for a few paths would refuse nearly every call.
         paths = ["/src", "/secrets", "/pub", "*.*"] if effect == "only" else random.sample(PATTERNS, 1)
         rules.append(PolicyRule(effect=effect, operations=operations, paths=paths, reason="other"))  # type: ignore[arg-type]  # one of the effects
     random.shuffle(rules)
@@ -239,7 +239,7 @@ def test_no_answer_and_no_readable_file_contains_hidden_text(seed: int) -> None:
     random = Random(seed)
     setting = Setting.make(random)
     for _ in range(25):
-        # A command takes as long as all others; every other kind comes often.
+        # A command takes as long as all other calls together; every other kind occurs often.
         kind = random.choice([kind for kind in CALLS if kind != "shell" or random.random() < 0.1])
         result = call(setting, kind)
         assert_hidden(setting, result.message, kind)
@@ -254,7 +254,8 @@ def test_no_answer_and_no_readable_file_contains_hidden_text(seed: int) -> None:
             assert_hidden(setting, kept.content.decode(), kept.digest)
 
 
-# Contents of one size, of which at most one is in a file: lines of another length, no text, no lines, another kind.
+# Contents of the same size, of which at most one is in a file: lines of another length, no text, no lines, another
+# kind.
 SECRETS = (
     b"key one\nstep1 'aaaa'\nreturn 1\n",
     b"key 0\n\n\n\nDoor step1: 'zzzzzz'\n",
@@ -286,7 +287,7 @@ def with_secrets(seed: int, variant: int) -> tuple[Setting, list[str]]:
             files.symlink(own.choice(TARGETS), entry.path)
         else:
             files.write_bytes(entry.path, own.choice(SECRETS))
-    # An edit tells whether a text is in a file that may be edited and not be seen.
+    # An edit reveals whether a text is in a file that may be edited but not be shown.
     return setting, [kind for kind in CALLS if kind != "shell" and not (withheld and kind in GUESSING)]
 
 

@@ -63,14 +63,14 @@ def a_place() -> Iterator[Place]:
     try:
         yield Place(folder)
     finally:
-        # Deeper than what `shutil.rmtree` removes.
+        # Too deep for `shutil.rmtree` to remove.
         subprocess.run(["rm", "-rf", folder], check=True)
 
 
 def by_restore(place: Place, fs: HostFilesystem, snapshot: FilesystemSnapshot) -> None:
     expected = fs.restore(snapshot, dry_run=True)
     between = record(place.root)
-    # Notes tell what was lost, which is known only when it was done.
+    # Notes report what was lost, which is known only afterwards.
     assert attrs.evolve(fs.restore(snapshot), notes=()) == attrs.evolve(expected, dry_run=False)
     assert_report_is_right(expected.written, expected.removed, between, record(place.root))
 
@@ -175,7 +175,7 @@ def test_an_edit_of_an_old_file_that_keeps_its_size_and_time_is_found(kind: Snap
             os.utime(place.root / f"{number}", ns=(7, 1_600_000_000_000_000_000 + number))
         fs = place.open(kind)
         fs.snapshot()
-        # So that no file is read again only because it is as young as the scan.
+        # So that no file is read again just because it changed as recently as the scan.
         time.sleep(0.1)
         before = record(place.root)
         snapshot = fs.snapshot()

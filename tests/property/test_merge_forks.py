@@ -119,7 +119,7 @@ def test_any_changes_merge_like_plain_dictionaries_or_leave_both_sides_unchanged
     else:
         with pytest.raises(MergeConflict) as caught:
             session.merge(fork)
-        # A conflict names a path that moved by all of its names, and what is below it by its own.
+        # A conflict names a path that moved by all of its names, and paths below it by their own.
         named = {path for conflict in caught.value.conflicts for path in conflict.paths}
         assert all(named & {path, *map(str, PurePosixPath(path).parents)} for path in wanted)
         assert (fs.tree(), session.seq, fork_fs.tree(), fork.seq) == before

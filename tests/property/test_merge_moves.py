@@ -221,7 +221,7 @@ def reason_of(notes: set[str], conflict: MergeConflict | None, merged: Files | N
     if notes >= {"backed up", "directory moved"}:
         return "copied"
     if merged is not None and "copied" in notes and any("copy" in path for path in differences(merged, of_git)):
-        # Git took the copy for the file that was moved, and put the other side's changes there.
+        # Git took the copy for the file that was moved, and applied the other side's changes to it.
         return "copied"
     if merged is not None and contents(of_git) < contents(merged):
         return "git loses a file"

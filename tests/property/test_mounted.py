@@ -15,7 +15,7 @@ from tests.sampling import share
 from weakfs import HostFilesystem, InMemoryFilesystem, MountedFilesystem, Policy, PolicyRule, Session, Toolset
 from weakfs.tools.permissions.operations import Operation as Permission
 
-# Which arguments of an operation are no paths, although they are text.
+# The arguments of an operation that are text but not paths.
 TEXTS = {"write": (1, 2), "append": (1,), "symlink": (0,), "stream": (1,)}
 
 

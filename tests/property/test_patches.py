@@ -29,7 +29,7 @@ def test_a_patch_that_names_every_line_turns_one_set_of_files_into_the_other(
     old: dict[str, str], new: dict[str, str]
 ) -> None:
     fs, patch = patches.filesystem_of(old), patches.v4a(old, new)
-    # One without operations is refused.
+    # A patch without operations is refused.
     assume(len(patch.splitlines()) > 2)
     report = apply_patch(fs, patch)
 

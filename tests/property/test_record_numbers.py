@@ -76,7 +76,7 @@ class World:
     sessions: list[Session] = field(factory=list[Session])
     parents: dict[int, Session] = field(factory=dict[int, Session])
     writers: list[Writer] = field(factory=lambda: [Writer(), Writer()])
-    # By the time of the record: what its number was to mean.
+    # By the time of the record: the record that its number was meant to refer to.
     meant: dict[int, int] = field(factory=dict[int, int])
     snapshots: dict[str, int] = field(factory=dict[str, int])
 
@@ -127,7 +127,7 @@ class World:
         fork = forks[pick % len(forks)]
         base = 0 if fork._base is None else fork._base.seq
         at = at_of(fork, base)
-        # A fork of a transaction that this writer does not see is about records that are not there.
+        # A fork of a transaction that this writer does not see refers to records that do not exist here.
         if at == 0 or any(record.at == at for record in session.records):
             try:
                 self.meant[session.merge(fork).at] = at
@@ -189,7 +189,7 @@ def check(session: Session, world: World) -> None:
     records: list[Record] = list(session.records)
     dropped = session.seq - len(records)
     for number, at in held(session, world):
-        # What was compacted away when it was meant, or is so now, cannot be looked up.
+        # A record that had been compacted away by then, or has been since, cannot be looked up.
         if at and number > dropped:
             assert records[number - dropped - 1].at == at
         elif at:

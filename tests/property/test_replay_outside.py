@@ -71,7 +71,7 @@ class History:
         self.work.snapshot = self.fs.snapshot()
 
     def roll_back(self, random: Random) -> None:
-        # What others changed meanwhile may stand in the way.
+        # Changes by others may be in the way.
         with suppress(SessionError, OSError):
             kept: list[int | str] = [snapshot.snapshot_id for snapshot in self.session.snapshots]
             self.session.rollback(random.choice([*kept, random.randrange(self.session.seq + 1)]))

@@ -20,14 +20,14 @@ from weakfs.tools import ToolCalls
 from weakfs.transcripts import read_transcript
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-# The table in docs/howto/undo.md: a recorded session, and such as an agent makes, by the number of their calls.
+# The table in docs/howto/undo.md: a recorded session, and sessions like those of an agent, by their number of calls.
 OUTCOMES = {
     "recorded": {"applied": 55, "conflict": 5},
     "40": {"applied": 15, "conflict": 2},
     "300": {"applied": 103, "conflict": 38},
     "1000": {"applied": 309, "conflict": 190},
 }
-# The calls without which a session is replayed: more of them take minutes.
+# A session is replayed without each of at most this many calls: more of them take minutes.
 MOST_REPLAYS = 100
 
 
@@ -114,7 +114,7 @@ def test_each_call_is_reverted_or_conflicts_and_no_file_is_wrong(archive: bytes,
     applied = [call_id for call_id, (name, _) in outcomes.items() if name == "applied"]
     for call_id in sample(applied)[:: 1 + len(applied) // MOST_REPLAYS]:
         without = performed(archive, (call for call in calls if call.call_id != call_id))
-        # Where a later call then has another effect, it depended on this one.
+        # If a later call then has another effect, it depended on this one.
         if effects(without).items() <= known.items():
             found = diff(outcomes[call_id][1], tree(without))
             assert not found, (call_id, found)

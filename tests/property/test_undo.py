@@ -170,7 +170,7 @@ def test_a_host_directory_is_undone_like_memory(seed: int, tmp_path: Path) -> No
             except MergeConflict as conflict:
                 outcomes.append({entry.path for entry in conflict.conflicts})
         if outcomes[0] != outcomes[1]:
-            # Moves are followed in memory only: of external files, they are deletions and additions.
+            # Moves are followed in memory only: in external files, they are deletions and additions.
             return
         assert texts(fs) == texts(disk)
     check_history(hosted, tmp_path / "s.json")

@@ -17,7 +17,7 @@ from weakfs.reducers.tree import digest, leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, put, remove, tree_of
 from weakfs.session.blobs.rope import Rope
 
-# What `git mktree </dev/null` and `git hash-object` say in a repository of SHA-256 object ids.
+# The output of `git mktree </dev/null` and `git hash-object` in a repository with SHA-256 object ids.
 EMPTY_GIT_TREE = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
 EMPTY_GIT_BLOB = "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"
 

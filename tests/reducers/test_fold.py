@@ -209,7 +209,7 @@ def test_a_packed_tree_is_untracked_by_the_garbage_collector() -> None:
     tree = one_by_one(EMPTY_TREE, [FileWritten(f"/{n % 50}/{n}", b"content", n) for n in range(500)])
     packed, _ = complete(pack(tree, None, Counted()))
     del tree
-    # Tuples are let off from the inside out, a level or two at a time.
+    # The collector stops tracking tuples from the inside out, a level or two at a time.
     for _ in range(8):
         gc.collect()
 

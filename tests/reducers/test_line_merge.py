@@ -79,7 +79,7 @@ def test_without_common_ends_removes_only_whole_lines(old: str, new: str) -> Non
     found = without_common_ends(a, b)
     gone = len(a) - len(found[0])
     assert gone == len(b) - len(found[1])
-    # The lines that match are those that matched before, apart from the ends.
+    # The lines that match are those that matched before, except for the ends.
     whole = sum(length for _, _, length in matches(split_lines(a), split_lines(b)))
     rest = sum(length for _, _, length in matches(split_lines(found[0]), split_lines(found[1])))
     lines_gone = len(split_lines(a)) - len(split_lines(found[0]))

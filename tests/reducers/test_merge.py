@@ -33,7 +33,7 @@ def link(target: str) -> Entry:
 
 ABC = b"a\nb\nc\n"
 
-# base, ours, theirs, and what comes of it: a tree, or the paths in conflict.
+# base, ours, theirs, and the result: a tree, or the paths in conflict.
 Case = tuple[Plain, Plain, Plain, Plain | set[str]]
 
 CASES: dict[str, Case] = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.sampling import share
 from weakfs.reducers.tree.name_escaping import from_bytes, to_bytes
 
-# The bytes of U+F700 to U+F7FF, of a backslash, of broken and of overlong forms turn up more often than by chance.
+# The bytes of U+F700 to U+F7FF, of a backslash, and of broken and overlong forms occur more often than by chance.
 PARTS = st.sampled_from(
     b"\\ \xff \xc3 \xa9 \xc3\xa9 a . \n \xef \xef\x9c\x80 \xef\x9f\xbf \xef\x9d\x9c".split(b" ")
     + b"\xed\xa0\x80 \xc0\xaf \xf4\x90\x80\x80 \xee\x80\x80".split(b" ")

@@ -21,11 +21,11 @@ from weakfs.snapshots.store.atomic_files import size_of_files
 MIB = 1 << 20
 # The size of a file whose holes take longer to read than any test may.
 HUGE = 4 << 40
-# What a process may take while it handles a file of four times that size.
+# The memory that a process may use while it handles a file of four times that size.
 BOUND = (100 if is_exhaustive() else 40) * MIB
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "stores" / "v1"
 
-# Fails with MemoryError where a content is held as a whole.
+# Fails with MemoryError if a whole content is held in memory.
 ROUND_TRIP = """
 import resource, shutil, sys
 from pathlib import Path
@@ -156,7 +156,7 @@ def test_a_damaged_large_content_in_a_sidecar_is_named_when_it_is_restored(tmp_p
     assert not (tmp_path / "root" / "big").exists()
 
 
-# Fails with MemoryError where the old content is held as a whole.
+# Fails with MemoryError if the whole old content is held in memory.
 APPEND = """
 import resource, sys
 from pathlib import Path

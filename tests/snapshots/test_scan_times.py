@@ -62,7 +62,7 @@ def test_a_file_written_just_before_the_scan_is_read_again_by_the_next(
     root: Path, tmp_path: Path, from_store: bool
 ) -> None:
     store = Store(tmp_path / "store")
-    # A busy machine may take longer than a tick of the clock between the write and the scan; not every time.
+    # A busy machine may take longer than a tick of the clock between the write and the scan, but not every time.
     for attempt in range(1000):
         (root / "d" / "file").write_bytes(b"BEFORE")
         entry, known = snapshot(store, root, f"racy{attempt}")
@@ -72,7 +72,7 @@ def test_a_file_written_just_before_the_scan_is_read_again_by_the_next(
         raise AssertionError("the scan never came within a tick of the write")
     again = look(root, store.as_scan(entry) if from_store else known)
     assert again.files_read == 1
-    # It is as it was, and so is the tree.
+    # It has not changed, and neither has the tree.
     assert from_store or again.tree is known.tree
     settle(root)
     settled = look(root, again)
@@ -88,13 +88,13 @@ def test_a_file_written_just_before_the_scan_is_read_again_by_the_next(
         (50 * S + 1, 100 * S - 5 * MS, False),
         (50 * S + 1, 100 * S + 1, False),
         (100 * S + 5 * MS, 50 * S + 1, False),
-        # Whole seconds, or even ones: a filesystem that knows no others.
+        # Whole seconds, or even seconds only: a filesystem that stores no others.
         (99 * S, 99 * S, False),
         (98 * S, 98 * S, False),
         (97 * S, 97 * S, True),
-        # A time that an archive gave, on a filesystem that knows finer ones.
+        # A time taken from an archive, on a filesystem that stores finer times.
         (99 * S, 99 * S + 7, True),
-        # The mark of a file that never stood still.
+        # The mark of a file that kept changing.
         (50 * S, 0, False),
     ],
 )
@@ -298,7 +298,7 @@ def test_directories_moved_away_while_their_contents_are_read_are_left_out(
 
     tree = meanwhile(root, swap)
     assert not [path for path, _ in walk(tree) if path.endswith("planted") and path.count("/") > 3]
-    # What was not moved is all there, and what was is as far there as it had been looked at.
+    # What was not moved is complete, and what was moved is there as far as it had been scanned.
     assert find(tree, ("z", "y")) is not None
     assert find(tree, ("a",) * 6 + ("deepest",)) is not None
     assert find(tree, ("a", "z", "planted")) is None

@@ -32,7 +32,7 @@ def grown(random: Random, root: Path) -> None:
         if random.random() < 0.3:
             os.mkfifo(folder / "fifo", 0o640)
     if os.geteuid():
-        # A plain walk reads only what the bits allow.
+        # A plain walk reads only what the permission bits allow.
         subprocess.run(["chmod", "-R", "u+rwX", root], check=True)
 
 
@@ -180,7 +180,7 @@ def test_a_tree_deeper_than_the_longest_path_is_scanned(tmp_path: Path) -> None:
     assert (seen.tree.directory_count, seen.tree.file_count) == (depth + depth // 50, depth // 50)
     assert store.tree(entry).fingerprint == seen.tree.fingerprint
     assert look(root, seen).tree.fingerprint == seen.tree.fingerprint
-    # Too deep for what removes the directories of tests.
+    # Too deep for the code that removes the directories of tests.
     subprocess.run(["rm", "-rf", str(root)], check=True)
 
 

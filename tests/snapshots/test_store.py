@@ -243,7 +243,7 @@ def test_an_account_predicts_what_compaction_frees(store: Store, root: Path) -> 
         store.drop(f"s{number}")
         report = store.compact()
         assert (report.bytes_before, report.bytes_after) == (before, size_of_packs(store))
-        # Its rows in the index go too, 48 bytes each.
+        # Its rows in the index are removed too, 48 bytes each.
         overhead = before - size_of_packs(store) - account.frees
         assert 0 <= overhead < 48 * 500
         assert account.frees >= 50_000
@@ -264,7 +264,7 @@ def test_compaction_merges_packs_and_keeps_every_snapshot(store: Store, root: Pa
     assert (report.packs_before, report.packs_after) == (6, 1)
     assert {entry.snapshot_id: store.tree(entry).fingerprint for entry in store.list()} == trees
     assert all(is_whole(store, entry) for entry in store.list())
-    # One who had the store open before reads on.
+    # A reader that had the store open before can continue.
     assert [leaf.content_of(node) for _, node in walk(old) if isinstance(node, tuple)]
     assert store.compact() == report.__class__(report.bytes_after, report.bytes_after, 1, 1)
 
@@ -313,7 +313,7 @@ def test_contents_kept_elsewhere_are_not_required(store: Store, root: Path) -> N
     assert not store.has(content)
     assert store.read(archive.digest) == b"an archive"
     assert store.as_scan(store.get("tar")).tree.fingerprint == model(root).fingerprint
-    # The next one that needs the contents puts them in, whatever it starts from.
+    # The next writer that needs the contents stores them, whatever it starts from.
     for known in (seen, store.as_scan(store.get("tar"))):
         entry, _ = snapshot(store, root, f"tree{known is seen}", known)
         assert is_whole(store, entry)

@@ -15,12 +15,12 @@ Fault = Literal[
     "expired",
     # The request is performed, and the answer says that it failed.
     "failed after",
-    # The connection ends without an answer: before the request is performed, after that, or long before.
+    # The connection ends without an answer: before the request is performed, after it, or long before.
     "request lost",
     "answer lost",
     "late",
     "slow",
-    # An object does not arrive whole.
+    # An object arrives incomplete.
     "cut",
 ]
 FAULTS: tuple[Fault, ...] = get_args(Fault)

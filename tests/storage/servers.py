@@ -76,14 +76,14 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        # What a crashed server held is free only after some time.
+        # The resources of a crashed server are only free after some time.
         for _ in range(20):
             if self._is_started():
                 return
         raise RuntimeError(f"cannot start {self._command}: it ended, or did not answer")
 
     def _is_started(self) -> bool:
-        # A server does not outlive the tests, whatever ends them.
+        # A server does not outlive the tests, however they end.
         command = ["setpriv", "--pdeathsig", "KILL", *self._command]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -99,7 +99,7 @@ class Server:
     def stop(self) -> None:
         """Stop the server as an administrator would."""
         if self._process is not None:
-            # For PostgreSQL a fast shutdown; the others take it for an interrupt from the keyboard.
+            # A fast shutdown for PostgreSQL; the others treat it like an interrupt from the keyboard.
             self._process.send_signal(2)
             try:
                 self._process.wait(120)

@@ -281,7 +281,7 @@ class Soak:
             return
         for path in [*self.files] if not change.path else [change.path]:
             before = self.files.get(path, {ABSENT})
-            # Of changes at the same time, any may have been the last one.
+            # Among concurrent changes, any may have been the last one.
             others = {other.number for other in self._beside(path, change) if other.number == ABSENT or not change.path}
             if outcome == "unknown" or (others and not change.number):
                 self.files[path] = before | {change.number} | others

@@ -18,7 +18,8 @@ from pathlib import Path
 from tests.storage.folder.histories import STEPS, finish, models, position
 from weakfs.storage import EventStore, open_event_store
 
-# What changes files, and what makes that last. Changes of the shared memory of the log are no calls.
+# Calls that change files, and calls that make these changes durable. Changes of the shared memory of the log are not
+# calls.
 CALLS = ("openat", "pwrite64", "fdatasync", "fsync", "ftruncate", "fallocate", "unlink", "rename")
 STATES = models()
 

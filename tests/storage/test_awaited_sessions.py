@@ -73,7 +73,7 @@ async def test_eight_workers_that_merge_lose_no_update(engine: str, location: st
                     tools.acall("write_file", {"path": f"/{place}/{number}-{n}", "content": f"{number}"})
                     for n in range(3)
                 ]
-                # A line of its own in a file of all: the ends of lines keep these changes apart.
+                # Each has a line of its own in a shared file; the line endings keep these changes apart.
                 edit = {"path": "/shared", "old_string": f"worker {place}: {number}\n"}
                 edit["new_string"] = f"worker {place}: {number + 1}\n"
                 results = await asyncio.gather(*calls, tools.acall("edit_file", edit))

@@ -177,7 +177,7 @@ def test_the_number_of_segments_stays_small() -> None:
     store = StorageEventStore(memory, tail_bytes=1_000, merge_bytes=20_000)
     for number in range(2_000):
         store.append("s", number, [b"x" * 100])
-    # 200,000 bytes: a merged segment for each 20,000 of them, and those that wait to be merged.
+    # 200,000 bytes: one merged segment for each 20,000 of them, and those waiting to be merged.
     assert len(memory.keys()) <= 10 + 20 + 1
     assert max(len(value) for _, value in memory.items()) < 30_000
     assert sum(len(value) for _, value in memory.items()) < 1.2 * 200_000

@@ -21,7 +21,7 @@ from weakfs.storage import EventStore, LeaseLost, MemoryStorage, Storage, Storag
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "storage"
 LAYOUTS = ("1", "1-seconds")
 SERVERS = ("postgresql", "redis")
-# The hour in which the keys were stored, for the lease.
+# The time at which the keys were stored, for the lease.
 NOW = 1_700_000_000.0
 
 # The PostgreSQL of the tests does not sync.
@@ -53,7 +53,7 @@ def load_into_redis(location: str, layout: str) -> str:
     with socket.create_connection((address.hostname, address.port)) as connection:
         connection.sendall(commands + b"*1\r\n$4\r\nQUIT\r\n")
         answers = b"".join(iter(lambda: connection.recv(1 << 16), b""))
-    # Of a command that failed, the answer begins with a minus.
+    # The answer to a command that failed begins with a minus sign.
     assert not [line for line in answers.split(b"\r\n") if line.startswith(b"-")]
     return f"{location}?namespace=fixture"
 

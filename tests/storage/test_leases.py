@@ -17,7 +17,7 @@ from weakfs.storage.folder import FolderEventStore
 # The PostgreSQL of the tests does not sync.
 pytestmark = pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
 
-# Two stores of one place, and a function that sets the clock of its engine back by some seconds.
+# Two stores of one location, and a function that sets the clock of its engine back by some seconds.
 Place = tuple[EventStore, EventStore, Callable[[float], None]]
 
 
@@ -89,7 +89,7 @@ def test_setting_the_clock_back_does_not_prolong_the_lease_of_a_dead_holder(plac
     assert other.append("s", 1, [b"b"]) == 2
     new = other.lease("s", "other", 30)
     assert new.fencing == old.fencing + 1
-    # It was alive after all: it learns of it, and has changed nothing.
+    # It was alive after all: it learns that it lost the lease, and has changed nothing.
     with pytest.raises(LeaseLost):
         dead.append("s", 2, [b"c"], fencing=old.fencing)
     with pytest.raises(LeaseLost):

@@ -92,7 +92,7 @@ def test_only_an_escaped_password_is_left_out(password: str, url: str) -> None:
     given = url.format(quote(password, safe=""))
     assert redacted(given) == url.replace(":{}@", "@")
     assert take_options(given, set()) == (given, {})
-    # In words that no password has: all places of a password are left out.
+    # In words that occur in no password: all occurrences of a password are left out.
     message = "\x01{}\x02{}\x03"
     assert without_secrets(message.format(password, quote(password, safe="")), given) == message.format("***", "***")
 

@@ -46,7 +46,7 @@ def results(engine: str, location: str, *options: str) -> dict[str, object]:
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_acknowledged_changes_survive_kills(engine: str, location: str) -> None:
-    # Short sessions, as every new worker opens some. A request takes milliseconds where S3 is simulated.
+    # Short sessions, because every new worker opens some. A request takes milliseconds if S3 is simulated.
     thorough = (400, 300 if engine == "s3" else 3_000, 3)
     sessions, calls, calls_per_kill = thorough if is_exhaustive() else (8, 30, 5)
     found = results(

@@ -51,7 +51,7 @@ class TestThreadedStorage(AsyncStorageConformance):
         return ThreadedStorage(self.memory)
 
 
-# From every append a segment, and merges all the time, to the tail alone.
+# From a segment for every append, with constant merging, to the tail alone.
 @pytest.fixture(params=[(0, 100), (200, 2_000), (32 * 1024, 2 * 1024 * 1024)], ids=str)
 def budget(request: pytest.FixtureRequest) -> tuple[int, int]:
     found: tuple[int, int] = request.param

@@ -43,7 +43,7 @@ class StreamRecorder(ApplicationRecorder):
     def __init__(self, store: EventStore) -> None:
         super().__init__()
         self._store, self._lock = store, threading.Lock()
-        # Where the versions of each originator are, as far as the stream was read.
+        # The positions of each originator's versions, as far as the stream has been read.
         self._numbers: dict[UUID | str, dict[int, int]] = {}
         self._read = 0
 

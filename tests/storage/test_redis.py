@@ -110,7 +110,7 @@ def test_a_server_that_refuses_changes_leaves_a_session_as_it_was(redis_server: 
 
 
 def test_a_server_that_is_loading_has_done_nothing(redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    # It loads for too short a time to be met.
+    # Loading takes too short a time to be observed.
     store = storage.open_event_store(redis_server.url)
     client = import_module("weakfs.storage.engines.redis.client").SyncClient
 

@@ -54,7 +54,7 @@ def test_a_conditional_write_with_a_lost_answer_is_not_mistaken_for_one_by_other
     with pytest.raises(OutcomeUnknown):
         storage.replace("key", b"2", version=found.version)
     assert storage.get("key") == b"2"
-    # Without a fault, the answer is plain.
+    # Without a fault, the answer is definite.
     assert storage.create("key", b"3") is None
     assert storage.replace("key", b"3", version=found.version) is None
 
@@ -88,7 +88,7 @@ def test_a_request_conflict_is_not_mistaken_for_an_existing_key(s3_server: Serve
             storage.replace("key", b"2", version=version)
         set_faults(s3_server.url, rate=0)
         assert storage.get("key") == b"1"
-    # An append must not believe that its contents are stored.
+    # An append must not assume that its contents are stored.
     with closing(open_event_store(location)) as store:
         set_faults(s3_server.url, kinds=["conflict"], limit=1)
         store.append("s", 0, [b"a"], contents={"ab": b"content"})
@@ -106,7 +106,7 @@ def test_expired_credentials_change_nothing_and_are_reported_immediately(s3_serv
     set_faults(s3_server.url, kinds=["expired"], limit=1)
     with pytest.raises(StorageError, match="ExpiredToken"):
         storage.get("key")
-    # Neither request was repeated: the second would have met no fault.
+    # Neither request was repeated: the second attempt would have met no fault.
     assert storage.get("key") is None
 
 
@@ -154,7 +154,7 @@ class Worker:
                 if number not in self.acknowledged:
                     self.failed.add(number)
                 if self.random.random() < 0.3:
-                    # As a process that dies, without closing it.
+                    # Like a process that dies without closing it.
                     session = None
 
 

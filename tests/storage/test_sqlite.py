@@ -188,7 +188,7 @@ def test_a_file_that_may_not_be_written_is_read(tmp_path: Path, monkeypatch: pyt
     with Session.open(f"sqlite:{path}", "s") as session:
         InMemoryFilesystem(session).write("/a", "1")
     (tmp_path / "empty.db").touch()
-    # For root every file may be written.
+    # Root may write every file.
     allowed = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and allowed(path, mode))
     with Session.open(f"sqlite:{path}") as session:

@@ -40,7 +40,7 @@ def with_positional_context(params: Nothing, context: ToolContext) -> ToolResult
 
 RULE = PolicyRule(effect="deny", operations=["read"], paths="/a", reason="private")
 
-# What somebody writes, and what the error says to do. `Any` stands for a caller without a type checker.
+# What a programmer writes, and the remedy in the error. `Any` stands for a caller without a type checker.
 CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a directory as a session": (
         lambda any: any(InMemoryFilesystem)("dir"),

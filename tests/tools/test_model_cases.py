@@ -17,7 +17,7 @@ CASES: list[dict[str, Any]] = [
     for name in ("models.json", "refusals.json", "languages.json")
     for case in json.loads((FOLDER / name).read_bytes())["cases"]
 ]
-# Longer than the longest reason, with the path and what else a tool says.
+# Longer than the longest reason, with the path and the rest of a message.
 LONGEST = 1700
 
 

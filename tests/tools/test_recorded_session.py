@@ -18,7 +18,7 @@ from weakfs.transcripts import read_transcript
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 EXPECTED: dict[str, Any] = json.loads((FIXTURES / "transcripts" / "shop.expected.json").read_bytes())
 
-# What the recording calls a failure, and what our receipts say of it.
+# What the recording reports as failures, and what our receipts say about them.
 RECEIPTS = {
     "link_as_path": ("forbidden", "path_forbidden"),
     "unknown_tool": ("error", "unknown_tool"),

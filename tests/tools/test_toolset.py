@@ -119,7 +119,7 @@ def test_a_handler_without_a_filesystem_says_so() -> None:
             tool.handler(tool.read_arguments(names), context=context)
 
 
-# What is written down
+# Records
 
 
 def test_a_call_is_recorded_with_its_changes() -> None:

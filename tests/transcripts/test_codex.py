@@ -54,7 +54,7 @@ def test_an_update_of_an_unknown_file_is_checked_against_its_own_lines(imported:
     )
 
     assert done.agreements == [("agreed", "rebuilt")] * 2
-    # Of lines that are not shown none are made up.
+    # No lines are made up in place of those that are not shown.
     assert not done.files.exists("/a")
     assert done.text("/b") == "port = 8080\n"
 

@@ -84,7 +84,7 @@ def test_a_working_tree_is_recognized_in_codex_by_the_directory_of_its_commands(
     ("path", "found"),
     [
         ("/x/repo/a", "/a"),
-        # Those that git made come first.
+        # Those that git created come first.
         ("/y/repo-2/a", "/.worktrees/repo-2/a"),
         ("/x/repo-2/a", "/.worktrees/repo-2-2/a"),
         ("/x/repo-2", "/.worktrees/repo-2-2"),

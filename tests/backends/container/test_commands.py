@@ -49,7 +49,7 @@ def test_nothing_that_a_command_started_is_left_running(files: ContainerFilesyst
 
 @pytest.mark.slow
 def test_a_command_cannot_read_or_change_the_requests_to_its_supervisor(files: ContainerFilesystem) -> None:
-    # The capability `dac_override`, which these containers have, would bypass that.
+    # These containers have the capability `dac_override`, which would bypass this restriction.
     alone = ContainerFilesystem(image=IMAGE, store=files.store, runtime=files.container.podman, name="alone")
     try:
         for place in ("/run/weakfs/requests", "/proc/1/fd/3"):

@@ -60,7 +60,7 @@ def test_an_idle_container_is_stopped_and_started_when_it_is_used(files: Contain
         assert files.exec("cat kept").stdout == "kept\n"
         while files.container.is_running:
             time.sleep(0.01)
-    # Podman knows a moment later.
+    # Podman notices a moment later.
     while inspect(files.container.podman, files.container.container_id).is_running:
         time.sleep(0.01)
     assert files.read("kept").content == "kept\n"
@@ -129,7 +129,7 @@ def test_a_command_that_writes_too_much_is_killed_and_undone(files: ContainerFil
     before = state(files)
     files.container.max_layer_size = 4 << 20
     files.container.stop()
-    # Files that each are small enough.
+    # Files that are each small enough.
     with pytest.raises(OSError, match="take up more than the 4194304 bytes that are allowed; its changes were undone"):
         files.exec("i=0; while :; do dd if=/dev/zero of=big$i bs=1M count=1 2>/dev/null; i=$((i + 1)); done")
     assert state(files) == before
@@ -274,7 +274,7 @@ def test_docker_is_called_with_the_same_commands_but_without_podman_options(podm
     log, real = tmp_path / "log", shutil.which("podman")
     docker = tmp_path / "docker"
     options = " ".join(podman.options)
-    # Only this program knows where the storage is, and that there are no cgroups here.
+    # Only this program knows where the storage is, and believes that there are no cgroups here.
     docker.write_text(
         f"""#!/bin/sh
 echo "$@" >> {log}

@@ -200,7 +200,7 @@ def test_leftovers_of_a_killed_creation_under_the_same_name_are_removed(podman: 
     state = f"{root}/libpod/bolt_state.db"
     shutil.copy(state, tmp_path / "before")
     opened(podman, session, tmp_path / "store").close()
-    # As if the call had been killed before it made the container known: its files, and its name, are there.
+    # As if the call had been killed before it recorded the container: its files and its name exist.
     shutil.copy(tmp_path / "before", state)
     assert containers(podman, session_id=session.session_id) == ()
     again = opened(podman, session, tmp_path / "store")

@@ -62,7 +62,7 @@ def test_a_command_that_times_out_is_undone(files: ContainerFilesystem, change: 
     assert state(files) == before
 
 
-# Files with equal contents, permission bits and times, apart from names of one file.
+# Two files with equal contents, permission bits and times, each with two names.
 EQUAL = "echo same > a; ln a b; cp -p a x; touch -r a x; ln x y"
 
 
@@ -91,7 +91,7 @@ def names_of_files(files: ContainerFilesystem) -> list[list[str]]:
 @pytest.mark.parametrize("prefix", ["user.overlay.", "user.fuseoverlayfs."])
 def test_a_command_cannot_hide_files_of_the_image_with_an_attribute(files: ContainerFilesystem, prefix: str) -> None:
     files.exec("echo new > /usr/lib/pkg/new")
-    # As a program in the container may set it.
+    # A program in the container may set this attribute.
     os.setxattr(f"{files.container.path_of_files()}/usr/lib/pkg", f"{prefix}opaque", b"y")
     files.exec("true")
     before, snapshot = state(files), files.snapshot()

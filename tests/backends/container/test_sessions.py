@@ -184,7 +184,7 @@ def test_a_snapshot_can_be_an_image(podman: Podman, tmp_path: Path) -> None:
     snapshot = files.snapshot()
     files.exec("rm -r /usr/lib/pkg /var; echo x > /etc/motd")
     files.restore(snapshot)
-    # An image holds times in whole seconds.
+    # An image stores times in whole seconds.
     assert without_times(state(files)) == without_times(before)
     before = state(files)
     podman.run("rmi", "--force", snapshot.ref)

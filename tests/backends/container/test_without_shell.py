@@ -20,7 +20,7 @@ from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.backends.container.monitors import monitors_of
 
-# What an overlay mount keeps in a way of its own.
+# What an overlay mount stores in a special way.
 pytestmark = pytest.mark.slow
 
 CHANGED = (

@@ -55,7 +55,7 @@ def test_a_search_opens_each_directory_twice_and_each_file_once(root: Path, monk
 
     calls = counted(lambda: fs.grep("line"), monkeypatch)
 
-    # Of the four directories one has files, and is opened once more for them.
+    # One of the four directories contains files, and is opened once more for them.
     assert calls["open"] <= 4 + 1 + 10
     assert calls["fstat"] <= 10 + 4
 

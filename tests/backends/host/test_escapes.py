@@ -27,7 +27,7 @@ def any_house(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[House]
     assert house.outside() == house.before
 
 
-# Links to plant in the root, by the path that is then used. `{beside}` and `{root}` are the places themselves.
+# Links to plant in the root, by the path that is then used. `{beside}` and `{root}` stand for these directories.
 LINKS: dict[str, tuple[dict[str, str], str]] = {
     "a file outside, absolute": ({"l": "{beside}/secret"}, "/l"),
     "a file outside, relative": ({"l": "../beside/secret"}, "/l"),
@@ -75,7 +75,7 @@ def test_no_operation_goes_through_a_link_to_the_outside(any_house: House, case:
     fs = house.open(policy)
 
     for what, attempt in TRIED.items():
-        # Which error depends on the case.
+        # The error depends on the case.
         with pytest.raises(OSError, match=r".") as caught:
             attempt(fs, path.format(**places))
         assert SECRET not in str(caught.value), what

@@ -267,7 +267,7 @@ def test_a_file_moved_onto_its_other_name_keeps_only_that_name(fs: HostFilesyste
 
 
 CALLS = ("mkdir", "rename", "link", "unlink", "pwrite", "write", "utime", "rmdir", "chmod", "fchmod", "ftruncate")
-# More than there are such calls in one change.
+# More than the number of such calls in one change.
 MOMENTS = 40
 
 

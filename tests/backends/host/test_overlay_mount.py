@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Iterator[Path]:
         mounted.append(place)
 
     try:
-        # An upper layer cannot lie on an overlay itself.
+        # An upper layer cannot itself be on an overlay mount.
         mount("tmpfs", space, "size=16m")
         for name in ("lower/d/sub", "upper", "work", "root"):
             (space / name).mkdir(parents=True)
@@ -171,7 +171,7 @@ def test_undoing_a_change_of_the_lower_layer_is_exact(fs: HostFilesystem, marked
         CHANGES_BELOW[change](fs)
         raise KeyError
     assert (exact(record(marked)), owners(marked), mark(marked)) == before
-    # Copying a file up from the lower layer leaves its other names behind: no other link can be lost.
+    # Copying a file up from the lower layer drops its other names, so no other link can be lost.
     assert all("hard link" in note for note in getattr(caught.value, "__notes__", ()))
 
 
@@ -182,7 +182,7 @@ def test_going_back_to_a_moment_of_the_lower_layer_is_exact(
     fs: HostFilesystem, marked: Path, change: str, way: str
 ) -> None:
     def seen() -> dict[bytes, tuple[object, ...]]:
-        # Going back to a record is about what the session knows, which the times of directories are no part of.
+        # Going back to a record restores what the session knows, which does not include the times of directories.
         found = record(marked)
         return {
             path: one.essence if way == "record" and one.kind == "directory" else one.exact
@@ -218,7 +218,7 @@ def test_changes_by_a_program_to_the_lower_layer_are_undone_exactly(fs: HostFile
         with open(place / "d/sub/one", "a") as stream:
             stream.write("more\n")
         (place / "d/sub/two").unlink()
-        # As `mv` does where a directory cannot be renamed.
+        # As `mv` does if a directory cannot be renamed.
         subprocess.run(["mv", place / "d", place / "moved"], check=True)
         shutil.copytree(place / "moved", place / "d", symlinks=True, ignore=shutil.ignore_patterns("fifo"))
         raise KeyError

@@ -31,7 +31,7 @@ TOOLS = (
     *process_tools(ProcessOptions(sandbox="off", process_limits=ProcessLimits(grace=0.2, max_running=None))),
 )
 
-# Does what it is told, line by line, and says when it is done.
+# Follows instructions line by line, and reports when each is done.
 WORKER = 'while read -r line; do eval "$line"; echo done; done'
 
 
@@ -98,7 +98,7 @@ def work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workspace]:
     found.session.close()
 
 
-# Whose the changes are
+# Who made which changes
 
 
 def test_changes_by_a_process_are_attributed_to_it(work: Workspace) -> None:
@@ -198,12 +198,12 @@ def test_set_id_bits_are_removed_from_files_that_a_process_leaves_on_the_host(wo
 
     work.call("process_wait", process_id=process)
 
-    # In a container they have no effect, and stay.
+    # In a container they have no effect, and remain.
     bits = 0o6755 if isinstance(work, ContainerWorkspace) else 0o755
     assert os.stat(work.place / "tool").st_mode & 0o7777 == bits
 
 
-# Commands, which need the files for themselves
+# Commands that need the files to themselves
 
 
 def test_a_command_waits_for_processes_to_end(work: Workspace) -> None:
@@ -395,5 +395,5 @@ def test_an_undo_undoes_changes_by_a_running_process(work: Workspace) -> None:
 
     assert work.session.undo().paths == ("/log",)
     assert not work.files.exists("/log")
-    # In a container a restore is recorded entry by entry.
+    # In a container, a restore is recorded entry by entry.
     assert work.causes("/log") == [process, *([f"undo {process}"] if isinstance(work, ContainerWorkspace) else [])]

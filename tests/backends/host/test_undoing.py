@@ -22,7 +22,7 @@ from weakfs.snapshots.directory import restore
 from weakfs.snapshots.journal.undo import Frame, UndoStep
 
 CALLS = ("mkdir", "rename", "link", "unlink", "symlink", "pwrite", "write", "utime", "rmdir", "chmod", "ftruncate")
-# More than there are such calls in a transaction and its end.
+# More than the number of such calls in a transaction and its end.
 MOMENTS = 110
 
 CHANGED = {"a": "a", "x/y": "new", "moved/b": "changed", "copied/b": "changed", "copied/e/c": "d/e/c"}
@@ -228,7 +228,7 @@ def test_a_restore_puts_files_into_a_directory_that_its_owner_may_not_enter(tmp_
     fs.write("/kept/file", "one")
     snapshot = fs.snapshot()
     fs.delete("/kept/file")
-    # It is empty, so that its owner can scan it without entering it; without root's rights nothing can be put into it.
+    # It is empty, so its owner can scan it without entering it; without root's privileges, nothing can be put into it.
     (tmp_path / "root" / "kept").chmod(0o400)
     fs.restore(snapshot)
     assert fs.read("/kept/file").content == "one"

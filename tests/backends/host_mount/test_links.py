@@ -178,7 +178,7 @@ def test_directories_that_link_to_each_other_do_not_multiply_endlessly(root: Pat
             (root / f"level{level}" / name).symlink_to(f"../level{level + 1}")
     (root / "level40").mkdir()
     (root / "level40" / "f").write_text("x")
-    # In a process of its own: where this fails, it does not end.
+    # In a separate process, because a failure here never ends.
     done = subprocess.run(
         [sys.executable, "-c", MOUNT, str(root)], capture_output=True, text=True, timeout=300, check=True
     )

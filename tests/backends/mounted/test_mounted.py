@@ -153,7 +153,7 @@ def test_a_message_about_the_store_keeps_its_path(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
     mounted = MountedFilesystem(files, "/workspace")
-    with pytest.raises(OSError, match="store") as caught, mounted._naming():  # what the files raise
+    with pytest.raises(OSError, match="store") as caught, mounted._naming():  # raised by the files
         raise OSError(f"cannot read '/a' from '{files.store.path}/pack' into '{files.root}/a'")
     assert str(caught.value) == f"cannot read '/workspace/a' from '{files.store.path}/pack' into '{files.root}/a'"
 
@@ -252,7 +252,7 @@ def test_a_rollback_keeps_the_mount_point() -> None:
     assert not files.exists("a.py")
 
 
-# The whole
+# The whole tree
 
 
 def test_snapshots_and_archives_are_those_of_the_files(mount: Mount) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Act = Callable[["TimelineApp", "Pilot[None]"], Awaitable[None]]
 
-# What a terminal, or a library that knows markup, would obey.
+# Text that a terminal, or a library that interprets markup, would obey.
 HOSTILE = "\x1b]0;owned\x07[red]x[/red]\u202e[@click=app.quit]y[/]"
 
 
@@ -203,7 +203,7 @@ def test_the_copied_command_previews_and_without_preview_reverts(story: Session,
     run(*words[:-1])
     after = InMemoryFilesystem(Session.load(file))
     assert after.read("/a.py").content == "one = 1\ntwo = 2\n"
-    # What came later stays.
+    # Later changes stay.
     assert after.exists("/own.md")
 
 

@@ -28,7 +28,7 @@ class Shop:
 | a    | 1     |
 """
 
-# Why, the old text, the hint, the lines, and what the message says.
+# The reason, the old text, the hint, the lines, and what the message says.
 NEAR = [
     ("tabs", "     6\tself.name = name", "line_numbers", (6, 6), "the text without them is on line 6"),
     (

@@ -42,7 +42,7 @@ def as_codex(content: str, patch: str) -> str | None:
 @given(content=text, hunks=st.lists(hunk, min_size=1, max_size=3))
 def test_an_update_gives_the_same_bytes_as_codex(content: str, hunks: list[list[str]]) -> None:
     lines = [line for one in hunks for line in one]
-    # A line without a mark ends a patch of either; that is the parser's matter.
+    # A line without a prefix ends a patch in both; that is tested with the parser.
     if any(line[:1] not in ("", " ", "-", "+", "@", "*") for line in lines):
         return
     patch = "\n".join(("*** Begin Patch", "*** Update File: f", *lines, "*** End Patch"))

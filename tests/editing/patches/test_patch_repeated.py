@@ -96,7 +96,7 @@ def test_the_blocks_of_anchors_are_found_with_bounded_work(case: str, monkeypatc
     with pytest.raises(HunkRejected):
         apply_patch(fs, f"*** Begin Patch\n*** Update File: /f\n{hunk}*** End Patch\n")
 
-    # A few looks at each of the lines that may be read, and at those of one more block.
+    # Each line that may be read is examined a few times, and so are the lines of one more block.
     assert examined < 5 * (100_000 + 20_000)
     assert fs.read("/f").content == text
 

@@ -14,7 +14,7 @@ from weakfs.editing.patches.change_order import pieces_between
 from weakfs.editing.patches.document import Document
 from weakfs.filesystem import ReadBytesResult
 
-# From a few letters, so that the ends have something in common.
+# Only a few letters, so that the beginnings and ends often match.
 texts = st.text("ab", max_size=12).map(str.encode)
 
 
@@ -22,7 +22,7 @@ texts = st.text("ab", max_size=12).map(str.encode)
 @example(b"a", b"b", 0, 3)
 @example(b"aab", b"ab", 5, 6)
 def test_a_piece_begins_and_ends_where_the_contents_differ(old: bytes, new: bytes, before: int, behind: int) -> None:
-    # Long enough in all that a record of the difference is smaller than the content.
+    # Long enough that a record of the difference is smaller than the content.
     held, made = (b"x" * 100 + b"a" * before + text + b"b" * behind for text in (old, new))
     pieces = pieces_between(held, made)
     if held == made:
@@ -53,7 +53,7 @@ def test_a_document_changed_once_yields_a_piece_for_each_run_of_whole_lines(seed
 
     if pieces is None:
         return
-    # Without a line break at the end, the last line is not one of those whose pieces are known.
+    # Without a line break at the end, the pieces of the last line are not known.
     if text.endswith("\n"):
         assert len(pieces) == len(runs)
         assert all(at in (0, 3, len(held)) or held[at - 1 : at] == b"\n" for piece in pieces for at in piece[:2])

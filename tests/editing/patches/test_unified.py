@@ -215,7 +215,7 @@ def test_a_file_that_holds_more_than_the_diff_says_is_not_deleted() -> None:
     assert patches.files_of(fs) == {"gone": "1\n2\n3\n"}
 
 
-# What is malformed
+# Malformed patches
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_one_hunk_reveals_the_line_endings_of_another() -> None:
     assert fs.read_bytes("a").content == b"new\n3\r\nmore\r\n"
 
 
-# What models get wrong
+# Mistakes of models
 
 
 def test_wrong_counts_are_recounted() -> None:

@@ -357,7 +357,8 @@ def test_a_rollback_of_a_host_directory_puts_back_the_placeholder(
     assert not any(form in session.to_bytes() for form in forms_of(SECRET))
     session.rollback("before")
     assert (root / "old.txt").read_text() == "was [forgotten.....]"
-    # The rollback recorded the file that it replaced, which still had the text: it has to go from there first.
+    # The rollback recorded the file that it replaced, which still had the text, so it has to be removed from there
+    # first.
     assert SECRET.encode() in session.to_bytes()
     forget(session, text=SECRET)
     assert SECRET.encode() not in session.to_bytes()

@@ -18,7 +18,7 @@ from weakfs.reducers import FileTree
 
 SECRET = "tok-77aa77aa"
 PATHS = ("/a", "/b", "/d/c")
-# Pieces from which edits and appends may put the secret together.
+# Pieces that edits and appends may combine into the secret.
 TEXTS = st.sampled_from([SECRET, f"x{SECRET}y{SECRET}", SECRET[:5], SECRET[5:], f"{SECRET}{SECRET[:4]}", "plain\n", ""])
 STEPS = st.lists(
     st.tuples(
@@ -57,7 +57,7 @@ def perform(session: Session, steps: Sequence[Step]) -> None:
         elif what == "append":
             fs.append(path, text)
         elif what == "grow":
-            # Appends put the secret together, and an edit takes it apart again.
+            # Appends produce the secret, and an edit breaks it up again.
             cut = number % (len(SECRET) - 1) + 1
             fs.write(path, f"{text}{SECRET[:cut]}")
             fs.append(path, SECRET[cut:])
@@ -66,7 +66,7 @@ def perform(session: Session, steps: Sequence[Step]) -> None:
                 "edit_file", {"path": path, "old_string": SECRET[:6], "new_string": "pulled", "replace_all": True}
             )
         elif what == "mend":
-            # An edit puts it together, and a splice beside it follows.
+            # An edit produces the secret, and a splice next to it follows.
             fs.write(path, f"begin {SECRET[:4]}HERE{SECRET[6:]} end {text}")
             tools.call("edit_file", {"path": path, "old_string": "HERE", "new_string": SECRET[4:6]})
             tools.call("edit_file", {"path": path, "old_string": "begin", "new_string": "started"})

@@ -84,7 +84,7 @@ def test_forks_are_branches_and_merges_have_two_parents(session: Session, tmp_pa
     export_git(session, tmp_path / "repo")
     head, main, side = git(tmp_path / "repo", "rev-list", "--parents", "-1", "main").split()
     assert git(tmp_path / "repo", "log", "-1", "--format=%s", side).strip() == "File written /late.txt"
-    # The second fork left after the first merge.
+    # The second fork branched off after the first merge.
     assert git(tmp_path / "repo", "merge-base", main, side).strip() == main
     assert len(git(tmp_path / "repo", "rev-list", "--parents", "-1", main).split()) == 3
     assert git(tmp_path / "repo", "ls-tree", "-r", "--name-only", head).split() == [
@@ -125,7 +125,7 @@ def test_notes_for_git_ai_name_the_lines_that_a_call_wrote(session: Session, tmp
     assert told["base_commit_sha"] == git(tmp_path / "repo", "rev-parse", "HEAD").strip()
     assert told["prompts"] == {}
     assert told["sessions"][key]["agent_id"]["tool"] == "weakfs"
-    # An edit attests its own lines only, and a move none.
+    # An edit attests only its own lines, and a move none.
     assert git(tmp_path / "repo", "notes", "--ref", "ai", "show", "HEAD~2").splitlines()[1].endswith(" 2")
     assert len(git(tmp_path / "repo", "notes", "--ref", "ai", "list").splitlines()) == 3
 
@@ -182,7 +182,7 @@ def test_another_export_adds_only_what_is_new(session: Session, tmp_path: Path) 
     again = export_git(session, tmp_path / "repo")
     assert again.commits == 2
     assert first.head in git(tmp_path / "repo", "rev-list", "main").split()
-    # The same commits as of an export of everything.
+    # The commits are the same as in an export of everything.
     assert export_git(session, tmp_path / "whole").head == again.head
     assert git(tmp_path / "repo", "status", "--porcelain") == ""
 
@@ -349,7 +349,7 @@ def test_git_blame_agrees_with_the_blame_of_the_session(seed: int, tmp_path: Pat
     random = Random(seed)
     session = Session(session_id="main", clock=iter(range(10**18, 10**19, 10**9)).__next__)
     numbers = count()
-    # Lines of which no two are equal: of equal ones, git may take another to be the old one.
+    # Lines that are all different: with equal lines, git may choose another one as the old line.
     for name in "ab":
         text = "".join(f"line {next(numbers)} of {name}\n" for _ in range(12))
         InMemoryFilesystem(session).write(f"/{name}", text)

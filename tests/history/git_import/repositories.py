@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# What a commit does: path to (mode, content), or to nothing for a deletion.
+# What a commit does: maps a path to (mode, content), or to nothing for a deletion.
 Files = Mapping[bytes, tuple[bytes, bytes] | None]
 
 

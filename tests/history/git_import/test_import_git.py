@@ -145,7 +145,7 @@ def test_a_merged_branch_is_imported_as_a_fork_and_exported_again(tmp_path: Path
     side = writer.commit({b"a": (FILE, b"1\n2\n3\n4\nfive\n")}, parents=[first], branch="side", author=b"Bob <b@x>")
     side = writer.commit({b"b": (FILE, b"b")}, parents=[side], branch="side")
     main = writer.commit({b"a": (FILE, b"one\n2\n3\n4\n5\n")}, parents=[first])
-    # Resolved in a way that no merge would come up with.
+    # Resolved in a way that no merge would produce.
     writer.commit({b"a": (FILE, b"one\n2\n3\n4\nfive!\n"), b"b": None}, parents=[main, side], message=b"merge\n")
     repository = writer.finish()
 
@@ -185,7 +185,7 @@ def test_work_on_an_imported_session_is_added_to_its_repository(tmp_path: Path) 
     writer = Writer(tmp_path / "one.git")
     first = writer.commit({b"a": (FILE, b"a")})
     side = writer.commit({b"b": (FILE, b"b")}, parents=[first], branch="side")
-    # The branch was brought up to date, which is no fork: the merge is one change here.
+    # The branch was brought up to date, so it is not a fork: the merge becomes one change here.
     main = writer.commit({b"c": (FILE, b"c")}, parents=[first])
     side = writer.commit({b"c": (FILE, b"c")}, parents=[side, main], branch="side")
     writer.commit({b"b": (FILE, b"b")}, parents=[main, side, first])

@@ -19,7 +19,7 @@ from weakfs import Session, Toolset
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-# Warnings are errors, but for that of PostgreSQL: the server of the tests does not sync.
+# Warnings are errors, except for PostgreSQL's: the server of the tests does not sync.
 WARNINGS = ("-W", "error", "-W", "ignore:'postgresql")
 COMMAND = (sys.executable, *WARNINGS, "-m", "weakfs", "serve")
 LINES = "".join(f"line {number}\n" for number in range(1, 9))

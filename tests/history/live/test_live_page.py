@@ -109,7 +109,7 @@ def test_an_open_page_shows_changes_by_another_program(show: Show, served: Serve
         if served.where.endswith(".json"):
             session.save(served.where)
     page.locator(".row", has_text="/new.txt").wait_for()
-    # What the reader was looking at stays as it was.
+    # The part that the reader was looking at stays as it was.
     assert page.locator("#row-1").get_attribute("aria-selected") == "true"
     assert page.locator("#changes details[data-mark=same]").count() == 1
     assert page.locator("#moment").get_attribute("max") == "4"

@@ -77,7 +77,7 @@ def is_unchanged(served: Served) -> bool:
 def test_the_page_itself_is_answered(served: Served) -> None:
     status, body, headers = ask(served, "/", {})
     assert status == 200
-    # Without the token there is nothing of the session.
+    # Without the token, nothing of the session is shown.
     assert b"/b.txt" not in body
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -201,7 +201,7 @@ def test_a_change_needs_the_digest_of_its_preview(alone: Served) -> None:
     right = json.dumps({"how": "undo", "agreed": digest})
     assert json.loads(ask(alone, "/take-back", own(alone), body=right)[1]) == {"done": True}
     assert not is_unchanged(alone)
-    # Sent twice, it is not done twice.
+    # If it is sent twice, it is not done twice.
     assert json.loads(ask(alone, "/take-back", own(alone), body=right)[1]) == {"stale": True}
 
 

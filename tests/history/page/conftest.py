@@ -21,13 +21,13 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 
-# Names and contents that would be markup if the page took them for it.
+# Names and contents that would be markup if the page interpreted them.
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!--<script>"
 
 Show = Callable[..., "Page"]
 
 
-# No longer than for a module: as long as Playwright runs, so does an event loop in this thread.
+# For one module at most: as long as Playwright runs, so does an event loop in this thread.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")

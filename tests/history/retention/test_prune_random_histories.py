@@ -137,7 +137,7 @@ def test_the_rest_is_unchanged_and_the_preview_was_right(steps: list[Step], limi
             made.save(Path(folder, "mine.json"))
             again = Session.load(Path(folder, "mine.json"), clock=lambda: now)
         check_kept(again, before, again.seq)
-        # What is there is what the report says, and there is nothing more to remove.
+        # What remains is what the report says, and nothing more can be removed.
         second = prune(again, limits)
         assert second.bytes_before == report.bytes_after
         assert second.is_empty or limits.max_bytes is not None

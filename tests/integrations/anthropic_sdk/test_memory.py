@@ -113,7 +113,7 @@ def test_answers_and_files_are_those_of_the_tool_on_a_directory(commands: list[C
             kind, expected = reference.run(command)
             found, text = answer(partial(ours.call, command))
             if kind == "system":
-                # The reference raises what the system says; ours is an error that the model can read.
+                # The reference raises the system's own error; ours is an error that the model can read.
                 assert found == "error", (command, expected, text)
             else:
                 assert (found, with_sizes(text)) == (kind, expected), command

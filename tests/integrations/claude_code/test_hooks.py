@@ -39,7 +39,7 @@ def test_changes_by_a_tool_are_one_call_that_can_be_reverted(claude: Claude) -> 
     (claude.project / "b.txt").write_text("b\n")
     assert claude.fire("PostToolUse", "Write", "t3") == {}
     assert claude.calls() == [("t1", "Bash", "ok"), ("t3", "Write", "ok")]
-    # Another process takes a call back while the server runs, which goes on from there.
+    # Another process reverts a call while the server runs, and the server continues from there.
     with Session.open(claude.made.location, on_conflict="merge") as session:
         HostFilesystem(claude.project, session=session, store=claude.runtime / "other")
         session.revert("t1")
@@ -107,7 +107,7 @@ def test_a_hook_waits_for_an_ending_server_and_starts_a_new_one(claude: Claude) 
         assert process.stdin is not None
         process.stdin.close()
         process.stdin = None
-        # Its server finds the lock and ends. It may have come and gone before it is seen.
+        # Its server finds the lock and exits, perhaps before it is seen.
         until = time.monotonic() + PATIENCE / 3
         while not claude.servers and time.monotonic() < until:
             assert process.poll() is None
@@ -197,7 +197,7 @@ def test_nobody_else_can_reach_the_server(claude: Claude) -> None:
     assert claude.place.stat().st_mode & 0o777 == 0o700
     (path,) = claude.place.glob("*.sock")
     with socket.socket(socket.AF_UNIX) as silent:
-        # Somebody who connects and says nothing keeps nobody waiting.
+        # A client that connects and sends nothing keeps nobody waiting.
         silent.connect(str(path))
         assert claude.fire("Stop") == {}
 

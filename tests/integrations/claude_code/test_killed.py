@@ -52,7 +52,8 @@ def claude(tmp_path: Path) -> Iterator[Claude]:
 
 def kill(process: subprocess.Popen[str]) -> None:
     process.kill()
-    # The process is not waited for yet: it is gone as soon as it has ended, even if it still has an entry in /proc.
+    # The process has not been waited for yet: it counts as gone as soon as it has ended, even if it still has an entry
+    # in /proc.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
 
@@ -94,7 +95,7 @@ def test_the_call_of_a_killed_process_ends_with_a_tool_that_joined_it(claude: Cl
 
 def test_a_call_stays_open_while_the_process_of_its_tool_lives(claude: Claude) -> None:
     with running(claude, "t1", "s1"):
-        # Two seconds, in which the server looks at the process at least once.
+        # Two seconds, in which the server checks the process at least once.
         time.sleep(2)
         claude.fire("PreToolUse", tool_id="t2", session_id="s2")
         claude.fire("PostToolUse", tool_id="t2", session_id="s2")

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(Bubblewrap().problem() is not None, reason="there is no sandbox"),
 ]
 
-# The suite runs `python`, which need not be among the programs of the system.
+# The suite runs `python`, which may not be among the system's programs.
 SHELL = ShellOptions(
     max_output=1 << 20,
     readable=(sys.base_prefix,),

@@ -10,7 +10,7 @@ import pytest
 
 from weakfs.processes import Bubblewrap
 
-# It brings plugins of pytest that our own tests do without, so it runs in a process of its own.
+# It brings pytest plugins that our own tests do not use, so it runs in a separate process.
 OPTIONS = (
     *("-q", "-c", "/dev/null", "--rootdir", ".", "--import-mode=importlib", "-p", "no:cacheprovider"),
     *("-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"),
@@ -29,6 +29,6 @@ def test_the_whole_suite_passes() -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
-    # 86 tests each.
+    # 86 tests in each.
     assert "172 passed" in done.stdout
     assert "skipped" not in done.stdout

@@ -84,14 +84,14 @@ def test_operations_of_a_deep_agent_are_undone_one_by_one_and_the_thread_continu
     wrote_b = [call.call_id for call in session[ToolCall].all() if call.tool == "write"][1]
     assert session.revert(wrote_b).paths == ("/b.txt",)
     session.undo()
-    # The call of the tool around it has the same changes.
+    # The call of the enclosing tool has the same changes.
     around = [call.call_id for call in session[ToolCall].all() if call.tool == "write_file"][1]
     assert session.revert(around).paths == ("/b.txt",)
     assert shown() == {"/a.txt": "1\n2\n4\n"}
     assert session.undo().paths == ("/b.txt",)
     assert session.undo().paths == ("/a.txt",)
     assert shown() == {"/a.txt": "1\n2\n3\n", "/b.txt": "1"}
-    # A run that goes on from the latest checkpoint keeps what was taken back.
+    # A run that continues from the latest checkpoint keeps what was undone.
     invoke({"messages": [("user", "go on")]})
     assert shown() == {"/a.txt": "1\n2\n3\n", "/b.txt": "1", "/c.txt": "1"}
     first = [one for one in agent.get_state_history(config) if one.next == ("model",)][-2]

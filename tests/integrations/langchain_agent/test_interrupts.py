@@ -27,7 +27,7 @@ def test_resuming_keeps_changes_by_other_tools_of_the_step(toolset: Toolset, is_
     turn = [write("1"), ("confirm", {"path": "/half"})]
     agent = Agent(toolset, turn, [], tools=[confirm], saver=saver, is_async=is_async)
     agent.ask()
-    # What the tool did before the interrupt is undone: it runs from its beginning again.
+    # What the tool did before the interrupt is undone, because it runs from the beginning again.
     assert agent.shown() == {"/a": "1"}
     found = answers_of(agent.invoke(Command(resume="yes")))
     assert [one.status for one in found] == ["success", "success"]

@@ -126,7 +126,7 @@ def test_files_go_back_with_the_thread_of_the_outer_graph(
     assert graph.shown.keys() == {"/a0", "/b0", "/a1", "/b2"}
     graph.run(config=before_first_b.config)
     assert graph.shown.keys() == {"/a0", "/b3"}
-    # A line that was left can be gone back to, and each has its own files.
+    # One can go back to a line that was left, and each line has its own files.
     graph.run(config=before_second_b.config)
     assert graph.shown.keys() == {"/a0", "/b0", "/a1", "/b4"}
     graph.run(config=graph.before("a")[0].config)
@@ -208,7 +208,7 @@ def test_another_process_can_take_a_graph_back(tmp_path: Path) -> None:
     import weakfs.storage
     from weakfs.integrations.langgraph import StorageSaver
 
-    # The run from which each process goes back, and the files then.
+    # For each process, the run that it goes back to, and the files afterwards.
     for number, expected in ((None, {"/0"}), (None, {"/0", "/1"}), (1, {"/0", "/2"}), (0, {"/3"})):
         session = Session.open(tmp_path / "stored")
         with session, closing(weakfs.storage.open(f"folder:{tmp_path}/checkpoints")) as storage:
@@ -262,7 +262,7 @@ def test_any_path_through_the_checkpoints_of_a_graph_restores_the_files_of_each(
 
     nodes = {"p": plain, "a": agent(toolset, *turns("a")), "q": plain, "b": agent(toolset, *turns("b"))}
     graph = Graph(toolset, nodes, saver, is_async=is_async, depth=seed % 2)
-    # The files at each checkpoint that was the latest one, by what came before it.
+    # The files at each checkpoint that was the latest one, by its predecessors.
     files: dict[str, dict[str, str]] = {}
     config = None
     for number in range(10):

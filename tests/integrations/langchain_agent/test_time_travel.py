@@ -68,7 +68,7 @@ def test_an_updated_state_continues_from_its_files(toolset: Toolset, is_async: b
     message = then.values["messages"][-1]
     changed = AIMessage("", id=message.id, tool_calls=[{**message.tool_calls[0], "args": edit("1", "9")[1]}])
     fork = agent.graph.update_state(then.config, {"messages": [changed]})
-    # As LangGraph has it, the fork is the latest checkpoint of the thread: it need not be named.
+    # According to LangGraph, the fork is the latest checkpoint of the thread and need not be named.
     assert (
         fork["configurable"]["checkpoint_id"]
         == agent.graph.get_state(agent.config).config["configurable"]["checkpoint_id"]
@@ -92,7 +92,7 @@ def test_changes_by_others_between_two_runs_stay(toolset: Toolset, is_async: boo
     toolset.filesystem.write("/mine", "by hand")
     agent.ask()
     assert agent.shown() == {"/a": "1", "/b": "b", "/mine": "by hand"}
-    # It was there when the second run began.
+    # It existed when the second run began.
     agent.ask("again", agent.before("model")[2].config)
     assert agent.shown() == {"/a": "1", "/mine": "by hand"}
 

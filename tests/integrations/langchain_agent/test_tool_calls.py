@@ -112,7 +112,7 @@ def test_parallel_tools_have_separate_transactions(toolset: Toolset, note: Note,
     last = max(call.last_seq or 0 for call in agent.session[ToolCall].all() if call.status == "ok")
     assert position["session"] == "main"
     assert last <= position["record"] <= agent.session.seq
-    # Each of them can be taken back alone.
+    # Each of them can be undone separately.
     call = next(one for one in agent.session[ToolCall].all() if one.read_arguments() == {"path": "/2", "text": "2"})
     agent.session.revert(call.call_id)
     assert agent.shown() == {"/0": "0", "/1": "1", "/3": "3", "/w": "w"}

@@ -19,12 +19,12 @@ from weakfs.storage import MemoryStorage, Storage, StorageDamaged
 
 pytestmark = [
     pytest.mark.usefixtures("never_hung"),
-    # What LangGraph says of its own parts, and servers that do not sync.
+    # Warnings of LangGraph about its own parts, and about servers that do not sync.
     pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning"),
     pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning"),
 ]
 
-# The engines themselves are tested elsewhere: those on servers run here only with all cases.
+# The engines themselves are tested elsewhere: those on servers run here only if all cases are run.
 SERVERS = [pytest.param(name, marks=pytest.mark.exhaustive) for name in ("postgresql", "redis")]
 
 CONFIG: Any = {"configurable": {"thread_id": "chat", "checkpoint_ns": ""}}
@@ -98,7 +98,7 @@ def test_a_graph_whose_process_was_killed_continues_after_its_last_step(
     config: Any = {"configurable": {"thread_id": "chat"}}
     assert resumed.get_state(config).values == {"steps": ["first"]}
     assert resumed.invoke(None, config) == {"steps": ["first", "second", "third"]}
-    # And back in time, along a way of its own.
+    # And back in time, along its own line.
     earlier = next(one for one in resumed.get_state_history(config) if one.next == ("second",))
     assert resumed.invoke(None, earlier.config) == {"steps": ["first", "second", "third"]}
     storage.close()

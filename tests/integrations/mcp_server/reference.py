@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-# The version that answers are compared with.
+# The version with which answers are compared.
 VERSION = "2026.8.31"
 
 

@@ -222,6 +222,6 @@ def test_the_same_calls_get_the_same_answers_and_leave_the_same_files(
     ]
     assert not different, "\n".join(map(str, different))
     kept = contents(theirs)
-    # The reference server writes CRLF as LF where it edits; we keep the file's line ends.
+    # The reference server turns CRLF into LF where it edits; we keep the file's line endings.
     assert kept["Ab.md"][1] == b"# A\nzwei\ndrei\n"
     assert contents(ours) == kept | {"Ab.md": (kept["Ab.md"][0], b"# A\r\nzwei\r\ndrei\r\n")}

@@ -104,7 +104,7 @@ def test_a_message_that_cannot_be_read_is_answered_and_the_next_is_handled(tmp_p
             client.send(junk)
         assert client.answer(5)["error"]["code"] == -32600
         assert client.answer(7)["error"]["code"] == -32601
-        # Halves of surrogate pairs, as a model may write them, and a number that no parser takes.
+        # Halves of surrogate pairs, as a model may write them, and a number that no parser accepts.
         for number, arguments in enumerate(
             [rb'"path":"/a\ud800","content":"x"', rb'"path":"/a","content":"x\ud800"', b'"path":' + b"9" * 5000], 20
         ):
@@ -128,7 +128,7 @@ def test_hostile_arguments_change_nothing(tmp_path: Path) -> None:
             {"path": ["/a"], "content": {"a": 1}},
         ]
         for number, arguments in enumerate(hostile, 1):
-            # A path of the host outside the root is one below it.
+            # A path of the host outside the root is treated as one below it.
             refused = client.call(number, "write_file", **arguments)["isError"]
             assert refused or arguments["path"] == str(tmp_path / "x")
         assert [path.name for path in root.rglob("x")] == ["x"]
@@ -178,7 +178,7 @@ def test_a_command_that_is_cut_off_is_undone(tmp_path: Path, end: str) -> None:
         else:
             client.process.kill()
             client.process.wait()
-    # The next server finds what was left.
+    # The next server removes what was left behind.
     with connected(*options) as client:
         assert [one["name"] for one in client.call(1, "ls", path="/")["structuredContent"]["entries"]] == ["kept"]
     assert [path.name for path in root.iterdir()] == ["kept"]

@@ -21,12 +21,12 @@ from tests.integrations.mcp_server.test_transports import WEAKFS, http
 CONFORMANCE = "@modelcontextprotocol/conformance@0.1.16"
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 
-# The scenarios that pass; the others ask for tools, prompts and resources of the suite's own server.
+# The scenarios that pass; the others require tools, prompts and resources of the suite's own server.
 PASSED = {
     "server-initialize": 1,
     "ping": 1,
     "tools-list": 1,
-    # It passes whatever text a tool of that name answers, here that there is none.
+    # It passes with any answer of a tool with that name, here that there is no such tool.
     "tools-call-simple-text": 1,
     "tools-call-error": 1,
     "server-sse-multiple-streams": 2,

@@ -92,7 +92,7 @@ def test_a_dead_mount_is_replaced(tmp_path: Path, run: Run, place: Path) -> None
     where = f"folder:{tmp_path}/stored"
     with mounted(where, place) as process:
         run("echo 1 > a")
-        # It does not always notice: here it is dead too.
+        # It does not always notice; here it is dead too.
         for number in unmounting(place):
             os.kill(number, signal.SIGKILL)
         wait_until_left(place)

@@ -195,7 +195,7 @@ def test_commands_run_while_others_keep_running(tmp_path: Path) -> None:
         assert (await sandbox.ls("."))[0].path == "/workspace/made"
         assert session.undo().paths == ("/made",)
         await sandbox.pty_write_stdin(session_id=server.process_id, chars="\x04", yield_time_s=20)
-        # With the files to itself again, a command that times out is undone.
+        # When it has the files to itself again, a command that times out is undone.
         with pytest.raises(ExecTimeoutError):
             await sandbox.exec("touch half; sleep 60", timeout=0.5)
         assert not (tmp_path / "half").exists()

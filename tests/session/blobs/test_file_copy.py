@@ -106,7 +106,7 @@ def test_a_large_content_is_a_separate_file_in_the_sidecar_of_each_session_file(
     Session.load(saved).save(tmp_path / "t.json")
     first, second = blob_path(saved, LARGE), blob_path(tmp_path / "t.json", LARGE)
     assert first.read_bytes() == second.read_bytes() == LARGE
-    # A hard link would let whoever changes one change the other.
+    # With a hard link, changing one would change the other.
     assert (first.stat().st_nlink, second.stat().st_nlink) == (1, 1)
 
 

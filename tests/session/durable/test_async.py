@@ -194,7 +194,7 @@ async def test_a_session_is_followed_with_async_for() -> None:
     await write(Toolset(writer), "/a")
     assert type((await following).event).__name__ == "FileWritten"
     await reader.aclose()
-    # What it had read by then.
+    # What it had read up to that point.
     assert [type(record.event).__name__ async for record in records] == ["ToolCall"]
 
 

@@ -29,7 +29,7 @@ async def test_a_call_cancelled_during_its_commit_is_undone(moment: str) -> None
     assert session.to_bytes() == before
     assert ids(session) == ["kept"]
     store.let_go()
-    # If it was stored after all, that is recognized and rolled back.
+    # If it was stored after all, this is noticed and rolled back.
     assert (await write(tools, "/next")).success
     assert names(session) == ["kept", "next"]
     await is_as_stored(session, store)
@@ -213,7 +213,7 @@ async def test_calls_that_fail_or_are_cancelled_at_random_are_complete_or_undone
         if isinstance(result, ToolResult) and result.success:
             assert name in names(session)
         elif isinstance(result, (ToolResult, StorageError)):
-            # One on which the other session had built before it could be rolled back stays.
+            # A change stays if the other session built on it before it could be rolled back.
             assert seed % 2 or name not in names(session)
         else:
             assert isinstance(result, asyncio.CancelledError)

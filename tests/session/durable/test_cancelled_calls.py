@@ -35,7 +35,7 @@ def test_a_call_cancelled_at_any_turn_succeeds_or_changes_nothing(where: str, tu
         await session.aclose()
         return answered
 
-    # It waits once, before it begins.
+    # It waits once, before it starts.
     assert asyncio.run(main()) == (turns > 1)
 
 

@@ -96,7 +96,7 @@ def check_reads(where: Where, name: str) -> None:
     found = READS[name](behind)
 
     assert found == READS[name](other)
-    # It goes on with what was read.
+    # It continues with what was read.
     InMemoryFilesystem(behind).write("/e", "1")
     assert behind.to_bytes() == Session.open(where, "s").to_bytes()
 
@@ -193,7 +193,7 @@ def test_a_call_that_conflicts_is_answered_when_history_is_dropped_once_more(
     def find(*arguments: Any) -> ToolCall | None:
         found = looked(*arguments)
         if behind.seq > 1:
-            # It has read the first compaction, and is about to write down that it conflicts.
+            # It has read the first compaction, and is about to record that it conflicts.
             monkeypatch.undo()
             compact(0)
         return found

@@ -395,7 +395,7 @@ def test_closing_a_session_ends_its_watchers(tmp_path: Path, scheme: str) -> Non
 
     watcher = Thread(target=follow)
     watcher.start()
-    # Written again until the watcher has begun to look.
+    # Written again until the watcher is watching.
     while seen.empty():
         fs.write("/a", "2")
         watcher.join(0.01)

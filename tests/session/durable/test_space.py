@@ -63,7 +63,7 @@ class MeasuredStreams(MemoryStreams):
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
         super().put_checkpoint(stream, checkpoint)
-        # The copies of the one before are still there.
+        # The copies of the previous one still exist.
         contents, frames = self.contents(stream), [frame.data for frame in self.read(stream)]
         named = {digest for data in frames for digest in digests_of(orjson.loads(data).get("blobs", ()))}
         records = sum(map(len, frames))
@@ -104,7 +104,7 @@ def test_a_session_takes_at_most_one_and_a_half_times_its_contents_and_records(
 def test_checkpoints_delete_the_copies_of_those_that_they_replace(store: MemoryStreams) -> None:
     session = edited_for_long(store)
     session.checkpoint()
-    # The files as they were written, as they are, and as they were at one moment for reading the history.
+    # The files as they were written, as they are now, and as they were at one moment for reading the history.
     assert content_bytes(store) < 3.3 * 4 * SIZE
     again = Session.open(store)
     assert again.to_bytes() == session.to_bytes()
@@ -138,7 +138,7 @@ def test_a_copy_that_is_not_compressed_is_read(store: MemoryStreams) -> None:
     document = checkpoint.data.replace(key.encode(), plain.encode())
     store.fill("s", list(store.read("s")), contents, Checkpoint(checkpoint.number, document))
     with pytest.MonkeyPatch.context() as patch:
-        # Which would help out.
+        # That function would supply the content.
         patch.setattr(opening, "content_from_frames", lambda *_: None)
         assert InMemoryFilesystem(Session.open(store)).read_bytes("/a").content == content
 
@@ -160,14 +160,14 @@ def test_compacting_deletes_contents_that_only_dropped_records_needed(store: Mem
     calls = 520 * len(session[ToolCalls].all())
     for _ in range(2):
         session.compact(keep=0)
-        # The calls, which are kept, and the files; a frame of the compaction before, which still has records that are
+        # The calls, which are kept, and the files. A frame of the previous compaction, which still has records that are
         # not dropped or near those, refers to the files at that time.
         assert content_bytes(store) < 2.2 * 4 * SIZE + 1.1 * calls
         assert Session.open(store).to_bytes() == session.to_bytes()
         for number in range(1000, 1010):
             edit(session, f"/{number % 4}", number)
         session.checkpoint()
-        # They are not in each checkpoint.
+        # The calls are not in each checkpoint.
         checkpoint = store.get_checkpoint("s")
         assert checkpoint is not None
         assert len(checkpoint.data) < calls / 10
@@ -188,7 +188,7 @@ def test_a_session_that_has_fallen_behind_still_reads_its_files(store: MemoryStr
     session.checkpoint()
     session.checkpoint()
     assert (len(left_behind.records), InMemoryFilesystem(left_behind).read("/1").content) == expected
-    # Also what was there after a compaction.
+    # This also holds for the state after a compaction.
     session.compact(keep=0)
     edit(session, "/2", 500)
     session.checkpoint()

@@ -74,7 +74,7 @@ class BusyStreams(MemoryStreams):
     """Lets another writer work before each append, except its own."""
 
     meanwhile: Callable[[], object] | None = None
-    # Called when somebody waits.
+    # Called when anything waits.
     waited: Callable[[], object] = staticmethod(lambda: None)
 
     def append(
@@ -129,7 +129,7 @@ def test_writers_wait_for_a_compaction_that_they_interfered_with() -> None:
     for writer in writers:
         writer.join()
     assert len(writers) == 2
-    # Merging the second write into the history that the compaction left.
+    # Merges the second write into the history that the compaction left.
     assert [type(record.event) for record in others.records] == [Merged, FileWritten]
     again = InMemoryFilesystem(Session.open(store, "s"))
     assert [again.read(path).content for path in ("/a", "/b0", "/b1")] == [OLD, NEW, NEW]
@@ -186,7 +186,7 @@ def test_a_compaction_leases_the_stream_for_a_few_times_what_an_attempt_took(spe
 def test_a_compaction_gives_up_if_others_write_despite_its_lease() -> None:
     class Store(BusyStreams):
         def lease(self, stream: str, owner: str, seconds: float) -> Lease:
-            # One that expires at once.
+            # A lease that expires at once.
             return Lease(stream, owner, 0, seconds)
 
     store = Store()

@@ -107,7 +107,7 @@ def test_a_change_that_failed_and_was_stored_is_rolled_back(merges: bool) -> Non
     fails = [True, True, True]
 
     def lost(moment: str) -> None:
-        # Stored by the first attempt; the others do not get through.
+        # The first attempt stored it; the others fail.
         if fails and (moment == "after" or len(fails) < 3):
             fails.pop()
             raise OutcomeUnknown("the connection was lost")

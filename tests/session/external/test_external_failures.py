@@ -261,7 +261,7 @@ def test_a_journal_that_cannot_be_closed_does_not_undo_finished_work(error: Base
             for disk in (one, two, three):
                 disk.write("/a", "done")
     except (OSError, KeyboardInterrupt):
-        pass  # saying so is right; half of the work is not
+        pass  # refusing is right; half of the work is not
 
     done = [disk.files["/a"] == "done" for disk in (one, two, three)]
     assert done == [total_of(session) == 11] * 3

@@ -18,7 +18,7 @@ from weakfs.tools import ToolCall
 
 FOLDER = Path(story.__file__).parent
 SAVED = sorted(FOLDER.glob("v?.json"))
-# What the first releases of a version wrote otherwise: equal trees twice, rollbacks without their reason.
+# What the first releases of a version wrote differently: equal trees twice, rollbacks without their reason.
 ALL = [*SAVED, *sorted(FOLDER.glob("v?-first.json"))]
 
 
@@ -61,7 +61,7 @@ def test_a_saved_session_can_be_used(path: Path, tmp_path: Path) -> None:
 
 
 def test_the_current_version_saves_the_sample_session_as_it_always_did(tmp_path: Path) -> None:
-    # A change here needs a new format version, unless the story itself was changed: python -m fixtures.sessions
+    # A change here needs a new format version, unless the scenario itself was changed: python -m fixtures.sessions
     story.tell().save(tmp_path / "s.json")
     expected = (FOLDER / f"v{VERSION}.json").read_bytes()
     assert (tmp_path / "s.json").read_bytes() == as_written_here(expected)

@@ -68,12 +68,12 @@ def appending(filesystem: InMemoryFilesystem, times: int) -> Callable[[], None]:
 
 def test_many_appends_allocate_only_what_they_add() -> None:
     _, filesystem = opened()
-    # What is made once, such as what is known of an event type, is not what appending costs.
+    # What is created only once, such as what is known about an event type, is not part of the cost of appending.
     filesystem.append("/log", KILOBYTE)
     with traced():
         steps = [allocated(appending(filesystem, 1)) for _ in range(APPENDS)]
     assert sum(steps) <= 4 * APPENDS * len(KILOBYTE)
-    # No single append copies the file: what it has at once does not follow the file's size.
+    # No single append copies the file: the memory that it needs at once does not grow with the file.
     assert max(steps[:100]) < 50 * len(KILOBYTE)
     assert sorted(steps)[-10] < 10 * len(KILOBYTE)
 
@@ -115,7 +115,7 @@ def test_saving_an_appended_file_keeps_one_copy_of_it(read_between: bool, tmp_pa
         gc.collect()
         kept = tracemalloc.get_traced_memory()[0] - before
     assert kept <= 3 * size
-    # A hundred versions; the document is in memory a few times, as values, as text and with its head.
+    # A hundred versions; the document is in memory a few times, as values, as text and with its header.
     assert peak <= 20 * size
 
 
@@ -170,7 +170,7 @@ def test_another_snapshot_costs_only_what_differs(by: str, tmp_path: Path) -> No
         counted.append(cost())
     _, second, third, fourth = (after - before for before, after in pairwise(counted))
     assert max(third, fourth) <= 1.2 * second
-    # Fifty snapshots of four thousand files: far less than the files of even one of them each.
+    # Fifty snapshots of four thousand files: far less than the files in even one of them.
     assert max(second, third, fourth) < 50 * 4000
 
 

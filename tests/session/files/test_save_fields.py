@@ -71,7 +71,7 @@ class StoredUnderAnotherName:
 
 @frozen
 class HoldsOne:
-    # Besides atoms, so that the class is not written as columns.
+    # In addition to atoms, so that the class is not written as columns.
     one: StoredUnderAnotherName
     again_ns: int = field(default=0, metadata={STORED_AS: "again"})
 

@@ -19,7 +19,7 @@ from weakfs.reducers.tree.node import Node, tree_of
 from weakfs.session import append_all
 
 FILES = 10_000
-# What the specification allows a hundred snapshots to cost, compared with one.
+# How much a hundred snapshots may cost according to the specification, compared with one.
 ALLOWED = 1.25
 
 
@@ -149,7 +149,7 @@ def test_a_file_appended_to_between_snapshots_is_written_once_with_its_tails(tmp
     assert with_all <= ALLOWED * before
     for one in session.snapshots[1:-1]:
         session.drop_snapshot(one)
-    # Against the same history with two snapshots: at most another copy of each tail, and the tables.
+    # Compared with the same history with two snapshots: at most another copy of each tail, and the tables.
     assert with_all <= ALLOWED * size(session, tmp_path)
 
 
@@ -180,7 +180,7 @@ def test_equal_contents_are_written_once(tmp_path: Path) -> None:
     content = b"the same page in every file\n" * 100
     equal = opened(flat(lambda _: bytes(content)))
     assert equal.save(tmp_path / "s.json").blobs <= 2
-    # Names and times of ten thousand files, and one page.
+    # The names and times of ten thousand files, and one page.
     assert size(equal, tmp_path) < FILES * 60
 
 

@@ -13,7 +13,7 @@ from tests.session.files.values import KEPT, ODD
 
 def named(case: tuple[object, object]) -> str:
     hint, value = case
-    # Sets are shown in another order in each process, and some things by where they are in memory.
+    # The order of sets differs between processes, and the text of some objects contains their address.
     shown = type(value).__name__ if "set({" in repr(value) or " at 0x" in repr(value) else repr(value)
     return f"{getattr(hint, '__name__', hint)} {shown}".encode("ascii", "backslashreplace").decode()[:70]
 

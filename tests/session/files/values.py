@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Both spellings of a union are to be tested.
+# Both spellings of a union are tested.
 # ruff: noqa: UP007, UP045
 import enum
 import math
@@ -94,7 +94,7 @@ Number = NewType("Number", int)
 NEW_YEAR = datetime(2020, 1, 1, 1, 2, 3, 456789, tzinfo=UTC)
 NEST: Any = [(1, {"a": (b"\x00", None, [Point(1, 2)])})]
 
-# What programs write into their slices: it has to come back.
+# What programs write into their slices: it has to be the same after loading.
 KEPT: list[tuple[object, object]] = [
     (int, 5),
     (int, -(2**63)),
@@ -185,7 +185,7 @@ KEPT: list[tuple[object, object]] = [
     (Any, []),
 ]
 
-# What they may try: it comes back as it was, or saving refuses it.
+# What they may try: it is the same after loading, or saving refuses it.
 ODD: list[tuple[object, object]] = [
     (int, 2**63),
     (int, 2**64),

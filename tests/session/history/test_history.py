@@ -24,7 +24,7 @@ from weakfs.session import Merged, SessionView, append_all
 Moment = tuple[int, dict[str, int], tuple[str, ...]]
 
 
-# A history has hundreds of steps of every kind, so that one seed meets each of them.
+# A history has hundreds of steps of every kind, so that a single seed covers each of them.
 LONG = [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 4))]
 
 

@@ -245,7 +245,7 @@ def test_a_keyframe_that_cannot_be_packed_in_time_is_replaced_by_a_later_one(pac
     packed.dispatch(Counted(1))
     draft = packed._parts()[1].keyframes.draft
     assert draft is not None
-    # As if a thread that was packing it were gone: a child process has only the thread that made it.
+    # As if a thread that was packing it were gone: a child process has only the thread that created it.
     with draft._lock:
         for _ in range(PATIENCE + STRETCH):
             packed.dispatch(Counted(1))

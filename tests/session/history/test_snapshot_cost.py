@@ -62,7 +62,7 @@ def test_a_change_costs_the_same_whatever_snapshots_are_kept(
 ) -> None:
     few = session_with(1)
     many = session_with(MANY)
-    # Classes get a faster constructor after some instances.
+    # Classes get a faster constructor after a number of instances.
     for _ in range(10):
         change(*few)
 

@@ -24,7 +24,7 @@ from weakfs.reducers.merging import file_merge
 A = {"/a": LINES}
 D = {"/d/a": LINES, "/d/b": "b\n"}
 
-# The files, what each side does, and what both come to.
+# The files, what each side does, and what the result is.
 CLEAN: dict[str, tuple[dict[str, str], Change, Change, dict[str, str]]] = {
     "moved and edited": (A, move("/a /b"), write("/a", EDITED), {"/b": EDITED}),
     "moved through several names": (A, move("/a /t", "/t /u", "/u /b"), write("/a", EDITED), {"/b": EDITED}),
@@ -138,7 +138,7 @@ def test_moves_are_followed_on_either_side(
         check_history(sides.session, tmp_path / f"{number}.json")
 
 
-# The files, what each side does, the kind of the conflict, and what taking either side comes to.
+# The files, what each side does, the kind of the conflict, and the result of taking either side.
 CONFLICTS: dict[str, tuple[dict[str, str], Change, Change, str, dict[str, str], dict[str, str]]] = {
     "moved to two places": (A, move("/a /b"), move("/a /c"), "moved_twice", {"/b": LINES}, {"/c": LINES}),
     "moved and deleted": (A, move("/a /b"), delete("/a"), "moved_deleted", {"/b": LINES}, {}),

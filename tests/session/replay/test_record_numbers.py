@@ -281,7 +281,7 @@ def test_calls_in_forks_name_their_records() -> None:
         assert call.first_seq is not None
         assert call.first_seq == call.last_seq
         assert session.records[call.first_seq - 1].event.path == path
-    # The first call began where the fork did, the second behind what was merged before.
+    # The first call began where the fork did, the second after the records that were merged before.
     seen = session[FilesSeen].latest()
     assert seen is not None
     sights = [seen.sight(files.filesystem_id, "one", path) for path in ("/a", "/b")]

@@ -37,7 +37,7 @@ def test_a_reducer_that_takes_another_event_is_refused() -> None:
         def add(self, event: Named) -> Counter:
             return self
 
-    # Its own name is not found in the function that it stands in.
+    # Its own name is not found in the function that it is defined in.
     Counter.add.__annotations__["return"] = Counter
     with pytest.raises(TypeError, match="its reducer 'add' of Counted takes a Named; annotate its event as Counted"):
         install(Counter)
@@ -59,7 +59,7 @@ def test_a_reducer_that_returns_another_type_is_refused(result: type, name: str)
 
 
 def test_type_checkers_find_a_reducer_of_another_event_or_result() -> None:
-    # mypy reports an `ignore` that nothing needs.
+    # mypy reports an `ignore` that is not needed.
     class Counter:
         @reducer(on=Counted)  # type: ignore[arg-type]  # another event
         def one(self, event: Named) -> Counter:

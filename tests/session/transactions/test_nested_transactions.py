@@ -115,7 +115,7 @@ def test_transactions_that_end_out_of_order_lose_nothing_silently() -> None:
         next(second)
         next(second, None)
     except SessionError:
-        pass  # refusing to end the outer one first would do as well
+        pass  # refusing to end the outer one first would also be correct
     else:
         assert total_of(session) == 22
     session.dispatch(Put("after", 1))

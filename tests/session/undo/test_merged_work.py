@@ -79,7 +79,7 @@ def test_calls_of_a_fork_merged_twice_can_be_reverted(tmp_path: Path) -> None:
     check_history(desk.session, tmp_path / "s.json")
 
 
-# What failed
+# Failed work
 
 
 @pytest.mark.parametrize("beside", [False, True])
@@ -96,7 +96,7 @@ def test_work_that_failed_with_its_outer_transaction_is_not_undone(desk: Desk, b
             thread.join()
         raise RuntimeError
     assert (desk.text("/a"), desk.text("/b")) == ("1\n", None)
-    # On the host, the whole directory is in use by the undo.
+    # On the host, the undo uses the whole directory.
     beside = desk.text("/c") is not None
     desk.session.undo(1 + beside)
     assert (desk.text("/a"), desk.text("/b"), desk.text("/c")) == (None, None, None)
@@ -143,7 +143,7 @@ def test_an_undo_that_is_merged_later_still_undoes_its_operation(tmp_path: Path)
     one.write("/d", "1\n")
     assert two.session.undo().paths == ("/c",)
     one.session.refresh()
-    # The newest operation is not the one that is undone already.
+    # The newest operation is not the one that has already been undone.
     assert [one.session.undo().paths for _ in range(2)] == [("/d",), ("/b",)]
     two.session.refresh()
     assert sorted(two.session.redo(3).paths) == ["/b", "/c", "/d"]

@@ -24,7 +24,7 @@ class Model:
     before: int = 1
     contents: dict[str, bytes] = field(factory=dict[str, bytes])
     checkpoint: Checkpoint | None = None
-    # The numbers that the stream ended at, after each append.
+    # The numbers at which the stream ended, after each append.
     ends: list[int] = field(factory=lambda: [0])
 
     def append(self, frames: list[bytes], contents: list[bytes]) -> None:

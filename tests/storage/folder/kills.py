@@ -143,7 +143,7 @@ def main(folder: Path, durability: Durability, stride: int, times: int) -> dict[
     attempts = Attempts(folder, durability)
     attempts.at_every_call(stride)
     attempts.at_random(times)
-    # Whatever killed processes left is removed by the next one that writes a file.
+    # Whatever killed processes left behind is removed by the next one that writes a file.
     open_store(folder / "store", durability).put_checkpoint(STREAM, Checkpoint(0, b""))
     left = os.listdir(folder / "store" / ".temporary")
     return {"found": attempts.found, "deaths": attempts.deaths, "left": len(left)}

@@ -35,7 +35,7 @@ class System:
 
     before: Callable[[Call], None] = lambda _: None
     after: Callable[[Call, Any], None] = lambda _, __: None
-    # Of the data of which write only half is written.
+    # The write of which only half of the data is written.
     halved: int = -1
     count: int = 0
 
@@ -54,14 +54,14 @@ class System:
     def _watched(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             made = Call(self.count, name, arguments, options)
-            # Only what changes something is a boundary.
+            # Only calls that change something are boundaries.
             if name == "open" and not arguments[1] & os.O_CREAT:
                 return function(*arguments, **options)
             self.count += 1
             self.before(made)
             if made.number == self.halved and name == "pwrite":
                 arguments = (arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2], arguments[2])
-            # What the disk really does shows nowhere, and takes a long time.
+            # What a sync does to the disk is not visible, and takes a long time.
             result = None if name in ("fsync", "fdatasync") else function(*arguments, **options)
             self.after(made, result)
             return result
@@ -156,7 +156,7 @@ class Disk:
                 case ("sync", own):
                     _settle(files[own], None)
                 case ("sync names", _):
-                    # The journal of the file system is written up to here.
+                    # The journal of the file system has been written up to here.
                     _rename(files, names)
                     names.clear()
                 case ("create", _, _, own, is_folder):

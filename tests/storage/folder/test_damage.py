@@ -54,7 +54,7 @@ def judged(folder: Path, model: Model, changed: Path) -> str:
         assert contents == model.contents
         return "whole"
     assert set(contents.items()) <= set(model.contents.items())
-    # The contents of whole commits are there, all but those of the commits that were cut.
+    # The contents of whole commits exist, except for those of the commits that were cut.
     assert len(contents) >= len(model.contents) - (len(model.ends) - 1 - model.ends.index(head))
     return "cut"
 
@@ -162,7 +162,8 @@ def test_random_damage_is_reported_or_leaves_an_intact_state(
         if path != newest:
             assert outcome != "cut"
         elif outcome == "cut":
-            # Nothing is given up silently while the last commit is there: without it, it may never have been finished.
+            # Nothing is given up silently while the last commit exists: without it, the write may never have been
+            # finished.
             same = next((at for at, (a, b) in enumerate(zip(whole, now, strict=False)) if a != b), len(whole))
             assert whole[-33:] not in now[same:]
 

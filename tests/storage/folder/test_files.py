@@ -34,7 +34,7 @@ def test_a_wait_lasts_until_a_frame_arrives_or_it_times_out(tmp_path: Path) -> N
     assert store.wait("s", 0, 60) == 1
 
     def append_later() -> None:
-        # Whatever the time, the wait ends with the frame.
+        # Whatever the timeout, the wait ends with the frame.
         time.sleep(0.05)
         store.append("s", 1, [b"b"])
 

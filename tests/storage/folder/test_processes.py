@@ -18,7 +18,7 @@ from weakfs.storage.folder import FolderEventStore
 from weakfs.storage.folder import files as files_module
 from weakfs.storage.folder.stream import stream as stream_module
 
-# Appends its own frames until it has appended so many; each takes its turn by the number of the head.
+# Appends its own frames until it has appended this many; each takes its turn by the number of the head.
 WRITER = """
 import sys
 from weakfs.storage import StreamConflict
@@ -145,7 +145,7 @@ def test_waiting_appends_share_one_sync(tmp_path: Path, monkeypatch: pytest.Monk
         assert not any(follower.done() for follower in [leader, *followers])
         may_end.set()
         assert [leader.result(), *(follower.result() for follower in followers)] == list(range(2, 11))
-    # The one that was under way, and one for all that came meanwhile.
+    # One for the append in progress, and one for all that arrived in the meantime.
     assert syncs == 2
 
 

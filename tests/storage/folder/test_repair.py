@@ -39,7 +39,7 @@ def test_a_repaired_stream_has_everything_before_the_damage(tmp_path: Path) -> N
             try:
                 assert any(name.endswith(".journal") for name in store.give_up(STREAM, problems[0]))
             except StorageDamaged:
-                # Nothing is whole before it.
+                # Nothing before it is whole.
                 assert path == segments[0]
                 break
             problems = store.check(STREAM)

@@ -132,7 +132,7 @@ def test_only_bytes_that_may_be_scanned_are_read_from_an_external_file(tmp_path:
     (tmp_path / "root").mkdir()
     with open(tmp_path / "root/log", "wb") as stream:
         stream.write(LINE * 10)
-        # As large as no memory is.
+        # Larger than any memory.
         stream.truncate(1 << 42)
     files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
     tools = Toolset(files.session, files, capability=Capability(max_scan_bytes=1 << 20))

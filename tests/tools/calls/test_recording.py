@@ -24,7 +24,7 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_json_is_kept_unchanged(value: object) -> None:
-    # Infinity is no JSON, and is told as null.
+    # Infinity is not valid JSON, and is recorded as null.
     if "Infinity" not in json.dumps(value):
         assert json.loads(recorded(value)) == value
 

@@ -14,7 +14,7 @@ from weakfs.reducers.events import FileWritten
 from weakfs.session import ConflictEntry, RolledBack
 from weakfs.tools import ToolCall, ToolCalls
 
-# Failing
+# Failures
 
 
 def test_a_failed_call_is_rolled_back_and_its_records_stay() -> None:

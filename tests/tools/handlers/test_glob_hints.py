@@ -85,7 +85,7 @@ def test_glob_says_why_it_found_nothing(tools: Toolset, arguments: dict[str, obj
     result = tools.call("glob", arguments)
     assert result.success
     assert result.message == f"No files matched: {why}"
-    # Whoever does as it says finds something.
+    # Whoever follows the hint finds something.
     remedy = why.partition("write '")[2][:-1]
     again = {**arguments, "pattern": remedy} if remedy else {**arguments, "hidden": True}
     assert tools.call("glob", again).message.startswith("/")

@@ -75,7 +75,7 @@ def test_a_patch_proposes_the_same(tools: Toolset) -> None:
         ("/readme.md", "/README.md"),
         ("/SRC/App/F.py", "/src/app/f.py"),
         ("/src/app/man.py", "/src/app/main.py"),
-        # Of several the one whose path is the most alike.
+        # Of several, the one whose path is most similar.
         ("/src/util.py", "/src/lib/util.py"),
         ("/test/util.py", "/tests/util.py"),
         ("/src/app/lib/f.py", "/src/app/f.py"),

@@ -198,7 +198,7 @@ def test_all_changes_by_an_unfinished_command_are_undone(toolset: Make, command:
     tools = toolset(PLAIN)
     before = state(tools)
 
-    # The command did what it says, and then ended what watches over it, and nothing else.
+    # The command did what it says, and then killed the supervisor that watches it, and nothing else.
     result = shell(tools, f"{command} && echo havoc && kill -9 $PPID; sleep 1000")
 
     assert (result.success, result.error_code) == (False, "io_error")
@@ -273,7 +273,7 @@ def test_an_interrupted_command_leaves_the_session_as_it_was(toolset: Make) -> N
     assert tools.filesystem.tree().fingerprint == before
 
 
-# What it answers
+# Answers
 
 
 def test_the_message_holds_both_streams_and_a_last_line_in_brackets(toolset: Make) -> None:
@@ -314,7 +314,7 @@ def test_the_runtime_chooses_variables_and_shell(toolset: Make) -> None:
     assert shell(toolset(options), 'echo "$PORT $HOME ${BASH_VERSION:+bash}"').value.stdout == "8080  bash\n"
 
 
-# What is refused
+# Refusals
 
 
 def test_a_command_that_needs_a_sandbox_does_not_run_without_one(

@@ -6,7 +6,7 @@ from tests.tools.conftest import Files
 from weakfs import Capability, Policy, PolicyRule, ToolResult, Toolset
 from weakfs.tools.permissions import CONTENTS
 
-# Each word of the secret stands only in the file that is hidden.
+# Each word of the secret occurs only in the file that is hidden.
 SECRET = "def unlock(door):\n    alpha = 'wombat'\n    beta = 'quokka'\n    return alpha\n\nalpha = 'numbat'\n"
 WORDS = ("wombat", "quokka", "numbat")
 

@@ -43,7 +43,7 @@ def edit(old: str, new: str = "x") -> tuple[str, dict[str, object]]:
 
 BLOCK = "secrets/token.py\n<<<<<<< SEARCH\n{old}\n=======\nx\n>>>>>>> REPLACE\n"
 
-# Calls that are refused, and quote the lines that come nearest where that is allowed.
+# Calls that are refused, and quote the most similar lines if that is allowed.
 REFUSED: dict[str, tuple[str, dict[str, object]]] = {
     "edit": edit("    alpha = 'womba'\n    beta = 'quokk'\n"),
     "edit of escapes": edit("alpha = 'w'\\n    beta = 'quo'"),

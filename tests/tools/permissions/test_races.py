@@ -17,7 +17,7 @@ from weakfs.filesystem import SymlinkPolicy
 from weakfs.reducers.events import Event
 from weakfs.tools import require_filesystem
 
-# What the filesystem follows, and what the capability narrows that to.
+# The filesystem's policy on links, and what the capability narrows it to.
 POLICIES: list[tuple[SymlinkPolicy, SymlinkPolicy | None]] = [
     ("within_root_only", None),
     ("within_root_only", "deny"),

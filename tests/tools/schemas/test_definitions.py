@@ -81,7 +81,7 @@ def properties(definition: Definition, provider: str) -> dict[str, Definition]:
     ],
 )
 def test_definitions_match_the_types_of_the_client_library(kind: object, made: list[Definition]) -> None:
-    # A typed dict drops what it does not know: nothing may be missing afterwards.
+    # A typed dict drops unknown keys: nothing may be missing afterwards.
     assert TypeAdapter(list[kind]).validate_python(made) == made  # type: ignore[valid-type]  # a parameter of the test
 
 

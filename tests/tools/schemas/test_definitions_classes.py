@@ -89,7 +89,8 @@ def test_a_schema_and_a_call_agree_on_a_value_of_another_kind(params: type, data
     names = sorted(cast(Schema, schema["properties"]))
     if names:
         name = data.draw(st.sampled_from(names))
-        # Left out and null are the same to a call; the schema of an optional parameter does not speak of null.
+        # A parameter left out and null are the same to a call; the schema of an optional parameter does not mention
+        # null.
         arguments[name] = data.draw(ANYTHING.filter(has_no_null))
 
     assert allows(schema, arguments) == is_read(params, arguments)

@@ -85,7 +85,7 @@ def test_the_schema_and_the_tool_reject_the_same_arguments(provider: str, tool: 
     @given(calls(schema))
     def check(arguments: Schema) -> None:
         if provider == "openai-strict":
-            # All is required there; a call that leaves out what is optional is read all the same.
+            # Everything is required there; a call that leaves out optional parameters is read nevertheless.
             left_out = {name: None for name in cast(Schema, schema["properties"]) if optional(name)}
             arguments = {**left_out, **arguments}
         else:
@@ -99,7 +99,7 @@ def gemini_tools() -> list[tuple[Tool, Schema]]:
     tools = offered(DEFAULT_TOOLS, "gemini")
     made: list[tuple[Tool, Schema]] = []
     for tool, one in zip(tools, definitions(tools, _GEMINI), strict=True):
-        # The client library's own reading of it in JSON Schema.
+        # The client library's own conversion of it to JSON Schema.
         schema = gemini.Schema.model_validate(one["parameters"]).json_schema
         made.append((tool, schema.model_dump(mode="json", by_alias=True, exclude_none=True)))
     return made

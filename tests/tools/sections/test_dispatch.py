@@ -22,7 +22,7 @@ from weakfs.tools.sections import (
 )
 
 
-# A tool of one's own, whole.
+# A complete custom tool.
 @frozen
 class CountLines:
     path: str

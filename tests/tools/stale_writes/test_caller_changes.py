@@ -11,7 +11,7 @@ from weakfs import Session, Toolset
 
 
 def test_calls_with_and_without_a_caller_cost_the_same_in_a_long_history() -> None:
-    # Every write by "ann" makes what the calls without a caller saw of the file another version.
+    # Every write by "ann" makes the versions that calls without a caller saw stale.
     tools = Toolset(Session())
 
     def write_as(caller: str | None, path: str) -> bool:
@@ -36,7 +36,7 @@ def test_calls_with_and_without_a_caller_cost_the_same_in_a_long_history() -> No
         tools.filesystem.write("/other.txt", f"{number}\n")
         if number % 4 == 0:
             assert write_as("bob" if number % 8 else None, f"/{number}.txt")
-    # What one call takes over from the records since the last such call is not counted: each is taken over once.
+    # What a call reads of the records since the last such call is not counted, because each record is read once.
     assert write_as(None, "/last.txt")
 
     assert lines_of(lambda: pair("/now.txt")) < early * 1.3
