@@ -1,4 +1,4 @@
-"""Telling whether something leaves descriptors open, in a process where other threads come and go."""
+"""Checks whether something leaves descriptors open, in a process where other threads come and go."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from contextlib import contextmanager
 @contextmanager
 def no_descriptor_left() -> Generator[None, None, None]:
     """Check that all descriptors that are opened in the block are closed after it."""
-    # What earlier tests left to the collector is closed now, and not in the block.
+    # Objects that earlier tests left to the garbage collector are closed now, not in the block.
     gc.collect()
     before = {*os.listdir("/proc/self/fd")}
     yield
-    # Another thread has one open for a moment; what is leaked stays.
+    # Another thread may have one open for a moment; a leaked one stays open.
     for _ in range(1000):
         if {*os.listdir("/proc/self/fd")} <= before:
             return

@@ -46,7 +46,7 @@ def load_profile(*, exhaustive: bool, slow: bool) -> None:
             max_examples=max_examples,
             derandomize=True,
             deadline=None,
-            # It judges by the clock, and so by what else the machine does.
+            # This check depends on the clock, and so on the load of the machine.
             suppress_health_check=[HealthCheck.too_slow],
             print_blob=True,
             phases=_PHASES,

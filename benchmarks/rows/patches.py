@@ -39,7 +39,7 @@ def count_of(hunks: int) -> str:
 
 
 def acts(patch: str, hunks: int) -> dict[str, Callable[[], object]]:
-    """Return the function of each row. A patch that is written is followed by one that takes it back."""
+    """Return the function of each row. A patch that is written is followed by one that undoes it."""
     old = [f"    value_{number} = compute(left, {number})\n" for number in range(LINES)]
     places = [LINES // hunks * number + LINES // hunks // 2 for number in range(hunks)]
     new = list(old)

@@ -1,4 +1,4 @@
-"""A directory of the host beside a durable session, and works that change both."""
+"""A host directory next to a durable session, and work that changes both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.tools.slices import ToolCall
 
 
 class Desk:
-    """A directory of the host, and the durable session of those who work in it."""
+    """A host directory, and the durable session of those who work in it."""
 
     def __init__(self, place: Path, engine: str = "folder", *, session: Session | None = None) -> None:
         """Open the session, unless it was opened already."""

@@ -64,7 +64,7 @@ async def settle(place: Path, location: str, moment: int) -> None:
 
 
 async def outcome(place: Path, location: str, name: str) -> tuple[int, str, bool]:
-    """Open the session again, and return its last record, the fingerprint of the files, and if the call is there."""
+    """Open the session again, and return its last record, the fingerprint of the files, and whether it has the call."""
     desk = await opened(place, location)
     desk.check()
     found = desk.session.seq, desk.files.tree().fingerprint, any(call.startswith(name) for call in desk.calls())

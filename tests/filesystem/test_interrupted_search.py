@@ -1,4 +1,4 @@
-"""A search can be interrupted wherever it is: among files, and among directories that hold none."""
+"""A search can be interrupted anywhere: among files, and among directories without files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEARCHES: dict[str, Callable[[InMemoryFilesystem], object]] = {
 
 
 class Deadline:
-    """Passes at one of the checks."""
+    """A deadline that passes at one of the checks."""
 
     def __init__(self, passes_at: int) -> None:
         self.checks = 0
@@ -41,7 +41,7 @@ def checks_of(search: Callable[[InMemoryFilesystem], object], fs: InMemoryFilesy
 
 @pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("files", [0, 1])
-def test_a_search_is_checked_all_along_many_directories(name: str, files: int) -> None:
+def test_searches_check_the_deadline_throughout_many_directories(name: str, files: int) -> None:
     fs = InMemoryFilesystem()
     for number in range(DIRECTORIES):
         fs.mkdir(f"/{number}")

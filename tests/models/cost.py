@@ -50,7 +50,7 @@ def calls_of(work: Callable[[], object], *, in_c: bool = True) -> int:
 
 
 def peak_memory(work: Callable[[], object]) -> int:
-    """Return how many bytes were allocated at the same time at most."""
+    """Return the maximum number of bytes allocated at the same time."""
     tracemalloc.start()
     try:
         work()

@@ -404,7 +404,7 @@ print(supervisor._end_all(child.pid, woken, 1.0, 5.0))
 """
 
 
-def test_a_supervisor_that_comes_late_still_kills() -> None:
+def test_a_late_supervisor_still_kills() -> None:
     done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("0\n", "")
 

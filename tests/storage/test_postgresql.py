@@ -167,7 +167,7 @@ def test_a_server_without_a_free_connection_leaves_a_session_as_it_was(monkeypat
     with servers.postgresql() as server, Session.open(server.url, "s") as session:
         fs = InMemoryFilesystem(session)
         (pool,) = pools
-        # The pauses between its tries to connect grow, and one that is left from an outage must not fail a call.
+        # The pauses between its attempts to connect grow, and one left from an outage must not make a call fail.
         assert pool.reconnect_timeout < pool.timeout
         fs.write("/before", "1")
         saved = session.to_bytes()

@@ -28,7 +28,7 @@ class Witness:
             return False
 
     def waited_for_its_end(self) -> bool:
-        """Tell whether there was a process, once there is none any more: the kernel may be about to end it."""
+        """Return whether there was a process, once it is gone: the kernel may still be about to end it."""
         assert os.read(self.reading, 100).startswith(b"here"), "it never began"
         os.set_blocking(self.reading, True)
         return not os.read(self.reading, 100)

@@ -86,7 +86,7 @@ def test_a_container_ends_if_something_in_it_cannot_be_killed(
     assert files.exec("cat new; rm new").stdout == "kept\n"
 
 
-def test_a_container_does_not_end_because_its_host_process_did_not_run_for_a_while(
+def test_a_container_survives_a_pause_of_its_host_process(
     files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files.exec("true")
@@ -106,7 +106,7 @@ def test_a_container_does_not_end_because_its_host_process_did_not_run_for_a_whi
     assert supervisor.is_alive
 
 
-def test_what_a_command_said_and_how_it_ended_is_read_however_late(
+def test_output_and_exit_code_are_read_however_late(
     files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done_at = Path(f"{files.container.path_of_files()}/workspace/done")

@@ -184,7 +184,7 @@ def test_text_unlike_anything_in_the_file_gets_no_lines(old: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\ufeff"])
-def test_an_empty_file_is_said_to_be_empty(text: str) -> None:
+def test_an_empty_file_is_reported_as_empty(text: str) -> None:
     with pytest.raises(TargetNotFound, match="the file is empty; write the text that it should have"):
         replace(text, "port = 80", "port = 81")
 
@@ -193,7 +193,7 @@ def test_an_empty_file_is_said_to_be_empty(text: str) -> None:
     ("line", "old"),
     [("x = 'a'", 'x = "a"'), ('x = "a"', "x = 'a'"), ("f('a', \"b\")", "f(\"a\", 'b')"), ("f('a')", "f('a\")")],
 )
-def test_quotes_of_the_other_kind_are_named(line: str, old: str) -> None:
+def test_a_hint_names_the_other_kind_of_quotes(line: str, old: str) -> None:
     with pytest.raises(TargetNotFound, match="the text with the other quotes is on line 2") as caught:
         replace(f"first\n{line}\n", old, "x")
     assert (caught.value.hint, caught.value.lines) == ("quotes", (2, 2))

@@ -35,7 +35,7 @@ def test_a_search_of_the_text_finds_what_the_index_of_lines_finds(seed: int) -> 
 
 
 @pytest.mark.parametrize("text", ["", "\n", "a\n", "a\n\nb\n", "\n\n", "a\nb\na\nb\n", "a\u2028\n\x85\n"])
-def test_a_search_finds_the_first_place_from_a_line_on_and_whether_there_is_another(text: str) -> None:
+def test_a_search_finds_the_first_match_from_a_line_and_whether_there_is_another(text: str) -> None:
     lines = text.removesuffix("\n").split("\n") if text else []
     search = TextSearch(text)
 

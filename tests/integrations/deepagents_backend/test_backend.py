@@ -236,7 +236,7 @@ def test_a_command_that_times_out_is_undone(sandbox: WeakfsSandbox, monkeypatch:
         said.extend(data)
         add(kept, data)
 
-    # Its time is over when it has said something, however slow the machine is.
+    # Its time is up once it has printed something, however slow the machine is.
     monkeypatch.setattr(HeadAndTail, "add", hear)
     monkeypatch.setattr(pipes, "monotonic", lambda: monotonic() + 1000 * (b"begun" in said))
     done = quick.execute("rm a.py; echo begun; sleep 1000")

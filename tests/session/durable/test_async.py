@@ -198,7 +198,7 @@ async def test_a_session_is_followed_with_async_for() -> None:
     assert [type(record.event).__name__ async for record in records] == ["ToolCall"]
 
 
-async def test_an_awaited_watcher_is_given_what_was_recorded_before_its_session_was_closed() -> None:
+async def test_an_awaited_watcher_receives_records_made_before_its_session_was_closed() -> None:
     session = await Session.aopen(GatedStreams(), "s")
     watched = session.awatch()
     await write(Toolset(session), "/a")

@@ -110,7 +110,7 @@ def test_a_writer_of_a_deleted_session_leaves_a_new_one_with_its_id_alone(
 
 @pytest.mark.parametrize("is_made_again", [False, True])
 @pytest.mark.parametrize("moment", ["get_checkpoint", "read", "head"])
-def test_a_session_that_is_deleted_while_it_is_opened_is_no_damage(
+def test_deleting_a_session_while_it_is_opened_is_not_damage(
     store: EventStore, moment: str, is_made_again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Session.open(store, "s") as session:
@@ -131,7 +131,7 @@ def test_a_session_that_is_deleted_while_it_is_opened_is_no_damage(
     monkeypatch.setattr(store, moment, then_deleted)
     again = Session.open(store, "s")
     if moment == "head":
-        # It was read before; its writer is told.
+        # It was read before; its writer gets an error.
         with pytest.raises(StorageError, match="it was deleted"):
             InMemoryFilesystem(again).write("/other", "1")
     else:

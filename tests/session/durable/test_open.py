@@ -404,7 +404,7 @@ def test_closing_a_session_ends_its_watchers(tmp_path: Path, scheme: str) -> Non
     assert [*iter(seen.get, None)][-1] == session.seq
 
 
-def test_a_watcher_is_given_what_was_recorded_before_its_session_was_closed(tmp_path: Path) -> None:
+def test_a_watcher_receives_records_made_before_its_session_was_closed(tmp_path: Path) -> None:
     session = Session.open(tmp_path, "s")
     fs = InMemoryFilesystem(session)
     watched = session.watch()

@@ -187,7 +187,7 @@ def test_saving_leaves_no_memory_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["saving", "writing bytes", "loading"])
-def test_what_a_file_was_made_or_read_with_is_gone_at_once(by: str, tmp_path: Path) -> None:
+def test_temporary_objects_of_saving_and_loading_are_freed_at_once(by: str, tmp_path: Path) -> None:
     # Not only after a garbage collection, which would visit every row.
     session, filesystem = opened()
     for number in range(600):

@@ -282,7 +282,7 @@ def test_sessions_without_a_registry_share_their_schema_until_one_installs_a_sli
             session._spec_of(Total)
 
 
-def test_a_registry_is_prepared_once_for_all_sessions_that_are_given_it() -> None:
+def test_sessions_with_the_same_registry_prepare_it_once() -> None:
     registry = Registry.with_types(Added)
     one, other = Session(registry=registry), Session(registry=registry)
     assert one._rules is other._rules

@@ -76,7 +76,7 @@ store.append("s", 1, [b"b"])
         store = FolderEventStore(tmp_path, lock_timeout=0.05)
         with pytest.raises(StorageError, match=r"another process has held the lock .* check whether it hangs"):
             store.append(STREAM, 1, [b"c"])
-        # Continued before it stops, it would stop for ever.
+        # If it were continued before it stops, it would stay stopped forever.
         os.waitid(os.P_PID, writer.pid, os.WSTOPPED | os.WNOWAIT)
         os.kill(writer.pid, signal.SIGCONT)
         assert writer.wait() == 0

@@ -50,7 +50,7 @@ def test_a_tool_that_may_write_is_refused_instead_of_getting_part_of_a_file(
 
 
 @pytest.mark.parametrize(("most", "text"), [(0, "one\ntwo\n"), (1, "\u20ac\n"), (2, "\u20ac")])
-def test_a_line_of_which_nothing_may_be_read_is_not_past_the_end(files: Filesystem, most: int, text: str) -> None:
+def test_a_line_too_wide_to_read_is_not_reported_as_past_the_end(files: Filesystem, most: int, text: str) -> None:
     tools = toolset(files, Capability(max_read_bytes=most))
     files.write("/src/text", text)
     result = tools.call("read_file", {"path": "/src/text"})

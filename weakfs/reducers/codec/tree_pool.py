@@ -19,9 +19,9 @@ from weakfs.session.codec.shared_values import Blobs, Json, blob_at
 from weakfs.session.errors import SessionFileError
 from weakfs.session.files.expansion import Expansion
 
-# What no entry is called.
+# Names that no entry has.
 NO_NAMES = ("", ".", "..")
-# How many fields the row of a directory has that holds only files: `mode`, `times` and `files`.
+# The number of fields in the row of a directory that holds only files: `mode`, `times` and `files`.
 FIELDS_OF_FILES = 3
 # The memory of a name in the dict of a directory, and in the tuples above the dicts of a large directory.
 NAME, POINTER = 28, 8

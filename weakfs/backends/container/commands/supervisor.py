@@ -1,4 +1,4 @@
-"""The supervisor inside a container, which starts commands and programs when asked, and by which they are killed.
+"""The supervisor inside a container, which starts commands and programs when asked, and kills them.
 
 A request to it takes 1 ms, whereas `podman exec` takes 160 ms.
 """

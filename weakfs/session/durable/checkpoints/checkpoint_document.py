@@ -41,7 +41,7 @@ class Moment:
     # The numbers of events before the first frame that stays.
     kept_from: Mapping[str, int]
     index: Any
-    # Whether somebody asked for it.
+    # Whether it was requested explicitly.
     is_forced: bool = True
 
 

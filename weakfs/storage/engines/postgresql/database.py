@@ -55,8 +55,8 @@ _IS_COMPLETE = (
 LARGEST = (1 << 30) - (1 << 20)
 # How long to wait for a connection, and how long a listener that lost its connection pauses, in seconds.
 CONNECT, PAUSE = 10.0, 1.0
-# The pool gives up an attempt to connect after this many seconds, since it doubles the pauses between its tries: no
-# pause that is left from an outage is as long as a call waits.
+# The pool gives up connecting after this many seconds, because it doubles the pauses between its attempts: no pause
+# left over from an outage is as long as a call waits.
 RECONNECT = CONNECT / 2
 # After this many seconds the stream is checked anyway, in case a notification was lost with its connection.
 LONGEST_WAIT = 5.0
