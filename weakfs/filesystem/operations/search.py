@@ -52,10 +52,7 @@ class Searching(Reading):
             raise ValueError(f"cannot sort by {sort!r}; use 'mtime' or 'path'")
         if type(max_results) is not int or max_results < -1:
             raise ValueError(f"cannot return {max_results} results; use a number of 0 or more, or -1 for all")
-        # Imported here because most new processes read and write without a search.
-        from weakfs.search import compile_glob
-
-        compiled = compile_glob(pattern, hidden=hidden)
+        compiled = self._compile_glob(pattern, hidden=hidden)
         now = self._view()
         canonical, segments = now._directory(path, "search")
         found = list(_matching(now, compiled, canonical, segments))
@@ -96,10 +93,10 @@ class Searching(Reading):
             raise ValueError(
                 f"cannot return {max_per_file} matches of each file; use a number of 1 or more, or None for all"
             )
-        from weakfs.search import compile_glob, compile_multiline, compile_pattern
+        from weakfs.search import compile_multiline, compile_pattern
 
         compiled = (compile_multiline if multiline else compile_pattern)(pattern, case_insensitive=case_insensitive)
-        chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
+        chosen = None if glob is None and hidden else self._compile_glob(glob or "**/*", hidden=hidden)
         now = self._view()
         canonical, segments, node = now._existing(path, "search")
         if type(node) is FileTree:
@@ -112,6 +109,14 @@ class Searching(Reading):
             if data is not None:
                 alone.add(parent, segments[-1], data)
         return _search(compiled, [alone], most, max_per_file)
+
+    def _compile_glob(self, pattern: str, *, hidden: bool) -> GlobPattern:
+        """Compile a pattern. Like a path, it may start with the root's path on the host, if files here have one."""
+        # Imported here because most new processes read and write without a search.
+        from weakfs.search import compile_glob
+
+        below = self._below_host_root(pattern) if isinstance(pattern, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        return compile_glob(pattern if below is None else below, hidden=hidden)
 
 
 def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segments) -> Iterator[tuple[str, int, bool]]:

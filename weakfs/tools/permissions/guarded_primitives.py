@@ -309,6 +309,9 @@ class GuardedPrimitives(BaseFilesystem):
     def _parse(self, path: str | os.PathLike[str]) -> Parsed:
         return self._inner._parse(path)
 
+    def _below_host_root(self, path: str) -> str | None:
+        return self._inner._below_host_root(path)
+
     def _climb(self, done: list[str], path: str) -> None:
         self._inner._climb(done, path)
         self._keep_inside(done, path)
