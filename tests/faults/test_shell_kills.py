@@ -104,7 +104,7 @@ def test_a_command_does_not_outlive_its_runtime(tmp_path: Path, mode: SandboxMod
     cookie = secrets.token_hex(16)
     with running(tmp_path, mode, cookie) as runtime:
         wait_for(tmp_path)
-        # The command's shell, and what it started. A process has no environment for a moment while it becomes another program.
+        # The command's shell, and what it started. A process that becomes another program briefly has no environment.
         while len(living(cookie)) < 3:
             time.sleep(0.01)
 
