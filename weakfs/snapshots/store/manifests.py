@@ -101,7 +101,8 @@ def columns(manifest: bytes) -> Columns:
     modes, mtimes, ctimes, inodes, sizes = zip(*unpacked, strict=True)
     statuses = list(zip(modes, sizes, mtimes, ctimes, inodes, strict=True))
     kinds = {stat.S_IFMT(mode) for mode in set(modes)}
-    if len(targets(manifest)) < sum(map(stat.S_ISLNK, modes)):
+    links = sum(map(stat.S_ISLNK, modes)) if stat.S_IFLNK in kinds else 0
+    if (links or len(manifest) > end + names_size + 1) and len(targets(manifest)) < links:
         raise ValueError("it is not a manifest (it has more links than targets)")
     return Columns(names, statuses, modes, sizes, mtimes, ctimes, kinds)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import repeat
 from threading import Lock
 
 from weakfs.class_decorators import frozen
@@ -24,6 +25,7 @@ class _OpenPack:
     """A pack open for reading, closed with the last reference to it, so that no reader loses its descriptor."""
 
     def __init__(self, path: str) -> None:
+        self.path = path
         self.descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
     def __del__(self) -> None:
@@ -80,8 +82,10 @@ class PackIndex:
                 continue
             number = len(names)
             names.append(name)
-            for digest, offset, length in rows:
-                places[digest] = (number, offset, length)
+            if rows:
+                # Without a loop in Python: a new process reads the index of every file's contents.
+                digests, offsets, lengths = zip(*rows, strict=True)
+                places.update(zip(digests, zip(repeat(number), offsets, lengths), strict=False))
         self.places, self._names = places, names
         return True
 
@@ -95,32 +99,32 @@ class PackIndex:
 
     def read(self, digest: bytes) -> bytes:
         """Return the bytes stored under a digest, unverified. Raise `MissingBlob` or `StoreDamaged`."""
-        return b"".join(self.read_pieces(digest, whole=True))
+        pack, offset, length = self._opened(digest)
+        data = read_at(pack.descriptor, offset, length)
+        if len(data) < length:
+            raise _truncated(digest, pack)
+        return data
 
-    def read_pieces(self, digest: bytes, *, whole: bool = False) -> Iterator[bytes]:
-        """Yield the bytes under a digest in pieces, or all at once."""
-        pack, path, offset, length = self._opened(digest)
-        found = (read_at(pack.descriptor, offset, length),) if whole else read_pieces(pack.descriptor, offset, length)
-        for piece in found:
+    def read_pieces(self, digest: bytes) -> Iterator[bytes]:
+        """Yield the bytes under a digest in pieces."""
+        pack, offset, length = self._opened(digest)
+        for piece in read_pieces(pack.descriptor, offset, length):
             length -= len(piece)
             yield piece
         if length:
-            raise StoreDamaged(
-                f"cannot read {digest.hex()} from {path!r}: the file is truncated; restore it from a copy, or remove "
-                f"it and drop the snapshots that need it"
-            )
+            raise _truncated(digest, pack)
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
         """Open the pack that has a blob; return its descriptor and offset, or `None` if no pack has it."""
         try:
-            pack, _, offset, _ = self._opened(digest)
+            pack, offset, _ = self._opened(digest)
             return os.dup(pack.descriptor), offset
         except (MissingBlob, StoreDamaged, OSError):
             return None
 
     def read_range(self, digest: bytes, start: int, size: int) -> bytes:
         """Return part of the bytes under a digest, or fewer at their end."""
-        pack, _, offset, length = self._opened(digest)
+        pack, offset, length = self._opened(digest)
         return read_at(pack.descriptor, offset + start, max(0, min(size, length - start)))
 
     def packs(self) -> list[Pack]:
@@ -134,7 +138,7 @@ class PackIndex:
         place = self.places.get(digest)
         return os.path.join(self.folder, self._names[place[0]]) if place is not None else self.folder
 
-    def _opened(self, digest: bytes) -> tuple[_OpenPack, str, int, int]:
+    def _opened(self, digest: bytes) -> tuple[_OpenPack, int, int]:
         for _ in range(100):
             place = self.find(digest)
             if place is None:
@@ -144,11 +148,10 @@ class PackIndex:
                 if self.places.get(digest) != place:
                     continue
                 number, offset, length = place
-                path = os.path.join(self.folder, self._names[number])
                 pack = self._open.get(number)
                 if pack is None:
                     try:
-                        pack = self._open[number] = _OpenPack(path)
+                        pack = self._open[number] = _OpenPack(os.path.join(self.folder, self._names[number]))
                     except FileNotFoundError:
                         pack = None
                     if len(self._open) > MAX_OPEN:
@@ -156,7 +159,7 @@ class PackIndex:
                 else:
                     self._open.move_to_end(number)
             if pack is not None:
-                return pack, path, offset, length
+                return pack, offset, length
             self.refresh()
         for error in self.damaged.values():
             raise StoreDamaged(f"cannot find {digest.hex()}: {error}")
@@ -166,3 +169,10 @@ class PackIndex:
             where=self.folder,
             digest=digest,
         )
+
+
+def _truncated(digest: bytes, pack: _OpenPack) -> StoreDamaged:
+    return StoreDamaged(
+        f"cannot read {digest.hex()} from {pack.path!r}: the file is truncated; restore it from a copy, or remove "
+        f"it and drop the snapshots that need it"
+    )
