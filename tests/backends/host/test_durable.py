@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -30,18 +31,10 @@ class Mortal(FolderEventStore):
 
     moment = ""
 
-    def append(
-        self,
-        stream: str,
-        expected: int,
-        frames: Sequence[bytes],
-        *,
-        contents: Mapping[str, bytes] | None = None,
-        fencing: int | None = None,
-    ) -> int:
+    def append(self, *args: Any, **options: Any) -> int:
         if self.moment == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        number = super().append(stream, expected, frames, contents=contents, fencing=fencing)
+        number = super().append(*args, **options)
         if self.moment == "after":
             os.kill(os.getpid(), signal.SIGKILL)
         return number
@@ -405,19 +398,11 @@ def test_a_commit_that_arrives_before_it_can_be_blocked_counts_as_stored() -> No
     class Crossing(Remote):
         late: bytes | None = None
 
-        def append(
-            self,
-            stream: str,
-            expected: int,
-            frames: Sequence[bytes],
-            *,
-            contents: Mapping[str, bytes] | None = None,
-            fencing: int | None = None,
-        ) -> int:
+        def append(self, stream: str, expected: int, *args: Any, **options: Any) -> int:
             late, self.late = self.late, None
             if late is not None:
                 super().append(stream, expected, [late])
-            return super().append(stream, expected, frames, contents=contents, fencing=fencing)
+            return super().append(stream, expected, *args, **options)
 
     streams = Crossing()
     session = Session.open(streams, "s")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from attrs import frozen
 
@@ -43,17 +44,9 @@ class GatedStreams(AsyncStorageEventStore):
             self._reached.set()
             await self._gate.wait()
 
-    async def append(
-        self,
-        stream: str,
-        expected: int,
-        frames: Sequence[bytes],
-        *,
-        contents: Mapping[str, bytes] | None = None,
-        fencing: int | None = None,
-    ) -> int:
+    async def append(self, stream: str, expected: int, frames: Sequence[bytes], **options: Any) -> int:
         await self._pass("before", len(frames))
-        number = await super().append(stream, expected, frames, contents=contents, fencing=fencing)
+        number = await super().append(stream, expected, frames, **options)
         self.groups.append(len(frames))
         await self._pass("after", len(frames))
         return number
