@@ -14,18 +14,10 @@ from weakfs import InMemoryFilesystem, Session
 from weakfs.tools import ToolCall
 
 from .conftest import TRANSCRIPTS, WORKSPACE, Run
+from .places import call, written
 
 EXPECTED: dict[str, Any] = json.loads((TRANSCRIPTS / "shop.expected.json").read_bytes())
 FORMS = sorted(path.name for path in TRANSCRIPTS.glob("shop*.jsonl"))
-
-
-def written(path: Path, *calls: dict[str, object]) -> Path:
-    path.write_text("".join(json.dumps(call) + "\n" for call in calls))
-    return path
-
-
-def call(tool: str, **arguments: object) -> dict[str, object]:
-    return {"id": f"id-{tool}", "tool": tool, "arguments": arguments}
 
 
 @pytest.mark.parametrize("name", FORMS)

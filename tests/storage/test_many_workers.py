@@ -5,15 +5,13 @@ The work, the kills and the checks are those of `python -m benchmarks.scale`, in
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.sampling import is_exhaustive
+from tests.storage.findings import findings
 from tests.storage.servers import ENGINES, empty_location
 
 ROOT = Path(__file__).parents[2]
@@ -28,18 +26,8 @@ def location(request: pytest.FixtureRequest, engine: str, tmp_path: Path) -> str
 
 def results(engine: str, location: str, *options: str) -> dict[str, object]:
     """Run the benchmark, and return what it found."""
-    command = [sys.executable, "-m", "benchmarks.scale", "--json", "--seconds", "3600", "--engine", engine]
-    done = subprocess.run(
-        [*command, "--url", location, *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.stdout, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
-    assert found["found"] == [], done.stderr
-    return found
+    always = ("--json", "--seconds", "3600", "--engine", engine, "--url", location)
+    return findings("benchmarks.scale", *always, *options)
 
 
 @pytest.mark.slow

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.sampling import is_exhaustive
+from tests.storage.findings import findings
 from tests.storage.servers import ENGINES, empty_location
 from weakfs.cli import main
-
-ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -29,16 +25,7 @@ def test_writers_lose_nothing_while_others_compact_and_delete(
     location = empty_location(engine, request, tmp_path)
     jobs = 2_000 if is_exhaustive() else 60
 
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.storage.soak", location, "--jobs", str(jobs)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    found = findings("tests.storage.soak", location, "--jobs", str(jobs))
 
-    assert done.stdout, done.stderr
-    found = json.loads(done.stdout)
-    assert found["found"] == [], done.stderr
     assert sum(found["done"].values()) > jobs // 2
     assert main(["fsck", location]) == 0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.sampling import is_exhaustive
+from tests.storage.findings import findings
 from tests.storage.servers import need
 from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
 from weakfs import InMemoryFilesystem, Session, storage
@@ -108,15 +107,7 @@ def test_using_a_closed_storage_raises_an_error(tmp_path: Path) -> None:
 def test_a_process_that_is_killed_at_any_call_loses_nothing_that_it_reported(tmp_path: Path, durability: str) -> None:
     need("strace", is_there=shutil.which("strace") is not None)
     stride = 1 if is_exhaustive() else 40
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.storage.sqlite_kills", str(tmp_path), durability, str(stride)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    results = json.loads(done.stdout)
-    assert results["found"] == []
+    results = findings("tests.storage.sqlite_kills", str(tmp_path), durability, str(stride))
     assert results["deaths"]["pwrite64"] >= 100 // stride
     assert results["deaths"]["fdatasync"] >= (20 if durability == "power" else 5) // stride
     assert results["deaths"]["unlink"]

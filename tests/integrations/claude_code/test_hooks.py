@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,6 @@ from weakfs import HostFilesystem, Session
 from weakfs.integrations.claude_code.hook import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("never_hung")
-
-
-@pytest.fixture
-def claude(tmp_path: Path) -> Iterator[Claude]:
-    made = Claude.in_directory(tmp_path)
-    yield made
-    made.end()
 
 
 def test_changes_by_a_tool_are_one_call_that_can_be_reverted(claude: Claude) -> None:

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -41,13 +40,6 @@ def running(claude: Claude, tool_id: str, session_id: str) -> Iterator[subproces
     finally:
         process.kill()
         process.communicate()
-
-
-@pytest.fixture
-def claude(tmp_path: Path) -> Iterator[Claude]:
-    made = Claude.in_directory(tmp_path)
-    yield made
-    made.end()
 
 
 def kill(process: subprocess.Popen[str]) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,8 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-async def test_an_older_client_is_notified_of_its_subscriptions() -> None:
-    session = Session()
-    files = InMemoryFilesystem(session)
-    files.write("/d/a", "1")
-    heard: list[str] = []
+def noting(heard: list[str]) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """Return a message handler that adds to `heard` what changed."""
 
     async def note(message: Any) -> None:
         if isinstance(message, types.ResourceUpdatedNotification):
@@ -42,8 +38,17 @@ async def test_an_older_client_is_notified_of_its_subscriptions() -> None:
         elif isinstance(message, types.ResourceListChangedNotification):
             heard.append("list")
 
+    return note
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+async def test_an_older_client_is_notified_of_its_subscriptions() -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    files.write("/d/a", "1")
+    heard: list[str] = []
     server = toolset_server(Toolset(session))
-    async with Client(server, mode="legacy", message_handler=note) as client:
+    async with Client(server, mode="legacy", message_handler=noting(heard)) as client:
         for path in ("/d/a", "/d", "/e"):
             await client.subscribe_resource(f"weakfs://{path}")
         # From a thread that is not the event loop's.
@@ -86,14 +91,8 @@ def notified(session: Session, toolset: Toolset, uris: list[str], work: Callable
     """Return what an older client hears of some work until it hears `last`."""
     heard: list[str] = []
 
-    async def note(message: Any) -> None:
-        if isinstance(message, types.ResourceUpdatedNotification):
-            heard.append(str(message.params.uri))
-        elif isinstance(message, types.ResourceListChangedNotification):
-            heard.append("list")
-
     async def run() -> None:
-        async with Client(toolset_server(toolset), mode="legacy", message_handler=note) as client:
+        async with Client(toolset_server(toolset), mode="legacy", message_handler=noting(heard)) as client:
             for uri in uris:
                 await client.subscribe_resource(uri)
             await asyncio.to_thread(work)

@@ -15,17 +15,22 @@ from weakfs.storage import OutcomeUnknown, StorageError
 from weakfs.tools import ToolCalls, require_filesystem
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-async def test_a_call_cancelled_during_its_commit_is_undone(moment: str) -> None:
-    store, session, tools = await gated_session()
-    await write(tools, "/kept")
-    before = session.to_bytes()
+async def cancelled_write(store: GatedStreams, tools: Toolset, moment: str) -> None:
+    """Write `/lost` in a call that is cancelled at a moment of its append."""
     store.hold(moment)
     call = asyncio.create_task(write(tools, "/lost"))
     await store.reached()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_a_call_cancelled_during_its_commit_is_undone(moment: str) -> None:
+    store, session, tools = await gated_session()
+    await write(tools, "/kept")
+    before = session.to_bytes()
+    await cancelled_write(store, tools, moment)
     assert session.to_bytes() == before
     assert ids(session) == ["kept"]
     store.let_go()
@@ -38,12 +43,7 @@ async def test_a_call_cancelled_during_its_commit_is_undone(moment: str) -> None
 async def test_others_do_not_see_a_cancelled_call_that_was_stored() -> None:
     store, session, tools = await gated_session()
     await write(tools, "/kept")
-    store.hold("after")
-    call = asyncio.create_task(write(tools, "/lost"))
-    await store.reached()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await cancelled_write(store, tools, "after")
     store.let_go()
     await session.aflush()
 
@@ -58,12 +58,7 @@ async def test_others_do_not_see_a_cancelled_call_that_was_stored() -> None:
 async def test_closing_undoes_a_cancelled_call_that_was_stored() -> None:
     store, session, tools = await gated_session()
     await write(tools, "/kept")
-    store.hold("after")
-    call = asyncio.create_task(write(tools, "/lost"))
-    await store.reached()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await cancelled_write(store, tools, "after")
     store.let_go()
 
     await session.aclose()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.sampling import is_exhaustive, share
+from tests.storage.findings import findings
 
 
 @pytest.mark.slow
@@ -17,14 +15,6 @@ from tests.sampling import is_exhaustive, share
 @pytest.mark.parametrize("durability", ["process", "power"])
 def test_a_killed_process_loses_nothing_that_it_reported(tmp_path: Path, durability: str) -> None:
     stride, times = 1 if is_exhaustive() else 29, share(1200 if durability == "process" else 200) // 6
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.storage.folder.kills", str(tmp_path), durability, str(stride), str(times)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    results = json.loads(done.stdout)
-    assert results["found"] == []
+    results = findings("tests.storage.folder.kills", str(tmp_path), durability, str(stride), str(times))
     assert results["deaths"] > 3 * 80 / stride + times - 5
     assert results["left"] == 0

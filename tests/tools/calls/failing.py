@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
-from weakfs import Filesystem, InMemoryFilesystem, Limits, Session
+from attrs import evolve
+
+from weakfs import Filesystem, InMemoryFilesystem, Limits, Session, Tool, ToolContext, ToolResult
 
 SMALL = Limits(max_file_size=100, max_path_depth=4, max_segment_length=20, max_total_size=200, max_node_count=9)
 LONG = "x" * 101
@@ -150,3 +153,15 @@ def populate(session: Session, **options: Any) -> InMemoryFilesystem:
     """Return files in memory, made without the limits of `options`."""
     fill(InMemoryFilesystem(session))
     return InMemoryFilesystem(session, **options)
+
+
+def failing_late(tool: Tool) -> Tool:
+    """Return a tool whose handler does its work and then fails."""
+
+    def handler(params: object, *, context: ToolContext) -> ToolResult[object]:
+        done = tool.handler(params, context=context)
+        assert isinstance(done, ToolResult)
+        assert done.success
+        raise OSError(errno.ENOSPC, "no space left")
+
+    return evolve(tool, handler=handler)

@@ -6,9 +6,9 @@ import errno
 from typing import Any
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
-from tests.tools.calls.failing import FAILURES, SMALL, WRITING, populate
+from tests.tools.calls.failing import FAILURES, SMALL, WRITING, failing_late, populate
 from tests.tools.commands import TOOLS
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import InMemoryFilesystem
@@ -61,15 +61,8 @@ def test_a_read_only_filesystem_refuses_every_change(name: str) -> None:
 @pytest.mark.parametrize("name", WRITING)
 def test_a_call_that_fails_after_its_work_was_done_is_undone(name: str) -> None:
     (tool,) = [tool for tool in TOOLS if tool.name == name]
-
-    def fail_late(params: object, *, context: ToolContext) -> ToolResult[object]:
-        done = tool.handler(params, context=context)
-        assert isinstance(done, ToolResult)
-        assert done.success
-        raise OSError(errno.ENOSPC, "no space left")
-
     session = Session(session_id="s")
-    toolset = Toolset(session, populate(session), tools=[evolve(tool, handler=fail_late)])
+    toolset = Toolset(session, populate(session), tools=[failing_late(tool)])
     before, fingerprint = toolset.filesystem.tree(), toolset.filesystem.tree().fingerprint
 
     result = toolset.call(name, WRITING[name], call_id="c1")

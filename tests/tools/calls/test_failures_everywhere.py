@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
-from tests.tools.calls.failing import FAILURES, SMALL, WRITING, fill
+from tests.tools.calls.failing import FAILURES, SMALL, WRITING, failing_late, fill
 from tests.tools.commands import TOOLS
 from weakfs import (
     DEFAULT_TOOLS,
@@ -97,14 +97,7 @@ def test_a_read_only_filesystem_refuses_every_change(make: Make, name: str) -> N
 @pytest.mark.parametrize("name", WRITING)
 def test_a_call_that_fails_after_its_work_was_done_is_undone(make: Make, name: str) -> None:
     (tool,) = [tool for tool in DEFAULT_TOOLS if tool.name == name]
-
-    def fail_late(params: object, *, context: ToolContext) -> ToolResult[object]:
-        done = tool.handler(params, context=context)
-        assert isinstance(done, ToolResult)
-        assert done.success
-        raise OSError(errno.ENOSPC, "no space left")
-
-    tools = make(tools=[evolve(tool, handler=fail_late)])
+    tools = make(tools=[failing_late(tool)])
     before = state(tools)
     assert tools.call(name, WRITING[name]).error_code == "no_space_left"
     assert state(tools) == before
