@@ -6,13 +6,14 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
+from mcp.client.session import MessageHandlerFnT
 from mcp.server.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
@@ -29,7 +30,7 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-def noting(heard: list[str]) -> Callable[[Any], Coroutine[Any, Any, None]]:
+def noting(heard: list[str]) -> MessageHandlerFnT:
     """Return a message handler that adds to `heard` what changed."""
 
     async def note(message: Any) -> None:
