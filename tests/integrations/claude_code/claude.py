@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -72,12 +72,24 @@ class Claude:
         return found
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        for pid in self.servers:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
         while self.servers:
-            time.sleep(0.01)
+            for pid in self.servers:
+                with suppress(ProcessLookupError):
+                    end_process(pid, number)
 
     def calls(self) -> list[tuple[str, str, str]]:
         with Session.open(self.made.location) as session:
             return [(call.call_id, call.tool, call.status) for call in session[ToolCall].all()]
+
+
+def end_process(pid: int, number: int) -> None:
+    """Send a signal to a process, and wait for its end.
+
+    One that dies has no command line any more while its socket and its lock are still open.
+    """
+    process = os.pidfd_open(pid)
+    try:
+        os.kill(pid, number)
+        select.select([process], [], [])
+    finally:
+        os.close(process)

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.integrations.claude_code.claude import end_process
 from weakfs import Session
 from weakfs.cli import main
 from weakfs.integrations.claude_code import install
@@ -107,4 +108,5 @@ def end_servers(project: Path) -> None:
         except OSError:
             continue
         if os.fsencode(project) in words and any(b"claude_code.server" in word for word in words):
-            os.kill(int(path.parent.name), signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                end_process(int(path.parent.name), signal.SIGTERM)
