@@ -253,7 +253,7 @@ def test_names_that_only_type_checkers_have_are_imported_for_type_checking_only(
 
 
 def run_python(code: str) -> str:
-    """Run code in a new interpreter and give what it printed."""
+    """Run code in a new interpreter, and return what it printed."""
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout

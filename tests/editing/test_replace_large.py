@@ -64,7 +64,7 @@ def test_one_match_at_the_end_of_many_megabytes_is_found() -> None:
         ("\U0001d165\U0001d16d" * (MILLION // 2), "\U0001d16d\U0001d165x"),
         ("\u2019" * MILLION, "'" * (MILLION // 2) + '"'),
     ],
-    ids=["lines", "words", "blanks", "letters with marks", "marks", "syllables", "high marks", "quotes"],
+    ids=["lines", "words", "blanks", "letters with combining marks", "marks", "syllables", "high marks", "quotes"],
 )
 def test_millions_of_near_matches_take_linear_time(text: str, old: str) -> None:
     """Quadratic work here would take hours."""

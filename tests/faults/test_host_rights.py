@@ -62,7 +62,7 @@ def as_nobody(nobody: subprocess.Popen[str], place: Path) -> AsNobody:
 
 
 def give_away(place: Path, *kept: str) -> None:
-    """Give all but some entries to the user nobody; an unprivileged user keeps its own."""
+    """Give all entries except some to the user nobody; an unprivileged user keeps its own."""
     if os.getuid():
         assert not kept
         return

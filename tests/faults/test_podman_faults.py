@@ -137,7 +137,7 @@ def _runs(pid: int) -> bool:
 
 
 def life(session: Session, podman: Podman, folder: Path) -> None:
-    """Make a container, use it, stop it, start it, find it again, remove it."""
+    """Create a container, use it, stop it, start it, find it again, and remove it."""
     files = ContainerFilesystem(session, image=IMAGE, store=folder / "store", runtime=podman)
     try:
         files.exec("echo 1 > a; echo 1 > b")

@@ -125,7 +125,7 @@ WALKS: dict[str, Callable[[InMemoryFilesystem], object]] = {
     "glob": lambda fs: fs.glob("**/f", max_results=-1),
     "glob of directories": lambda fs: fs.glob("**/"),
     "grep": lambda fs: fs.grep("words", max_matches=-1),
-    "grep for nothing": lambda fs: fs.grep("nowhere"),
+    "grep without matches": lambda fs: fs.grep("nowhere"),
     "grep of some files": lambda fs: fs.grep("words", glob="**/*.py"),
     "export_bytes": lambda fs: fs.export_bytes(),
     "checkout": lambda fs: fs.checkout().__enter__(),

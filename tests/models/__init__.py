@@ -1,1 +1,1 @@
-"""Slow and simple models of what weakfs does fast, and generators of random trees, for comparison in several tests."""
+"""Slow and simple models of what weakfs does fast, and generators of random trees, used by several tests."""

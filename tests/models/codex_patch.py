@@ -49,7 +49,7 @@ def seek(lines: Sequence[str], pattern: Sequence[str], start: int, *, at_end: bo
 
 
 def updated(text: str, hunks: Sequence[Hunk]) -> str | None:
-    """Return the new text, or `None` where Codex refuses."""
+    """Return the new text, or `None` if Codex refuses the update."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()

@@ -1,4 +1,4 @@
-"""Random operations on a filesystem, recorded as plain values so that they can be made again elsewhere."""
+"""Random operations on a filesystem, recorded as plain values so that they can be repeated elsewhere."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TEXTS = ("", "x", "a\nb\nc\n", "a\nB\nc\n", "a\nb\nC\n", "a\nb\nc\nd\n", "\0", "
 
 
 def random_path(random: Random, depth: int = 3) -> str:
-    """Return a path of one to `depth` segments, of few names, so that paths meet."""
+    """Return a path of one to `depth` segments, with only a few names, so that paths coincide."""
     return "/" + "/".join(random.choice(PLAIN_NAMES[:3]) for _ in range(random.randint(1, depth)))
 
 
 def random_edits(random: Random, count: int) -> list[Edit]:
-    """Make operations that may or may not be possible where they are tried."""
+    """Generate operations that may or may not be possible when they are tried."""
     return [_random_edit(random) for _ in range(count)]
 
 
@@ -45,7 +45,7 @@ def _random_edit(random: Random) -> Edit:
 
 
 def make(fs: Filesystem, edit: Edit) -> None:
-    """Make one operation; one that the filesystem refuses is passed over."""
+    """Perform one operation; if the filesystem refuses it, skip it."""
     name, arguments = edit
     options = {"recursive": True} if name == "delete" else {}
     try:
@@ -55,7 +55,7 @@ def make(fs: Filesystem, edit: Edit) -> None:
 
 
 def edit_line(fs: Filesystem, path: str, old: str, new: str) -> None:
-    """Put `new` in the place of the one line `old`."""
+    """Replace the only line `old` with `new`."""
     content = fs.read(path).content
     assert content.count(old) == 1
     fs.write(path, content.replace(old, new))

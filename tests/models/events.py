@@ -1,4 +1,4 @@
-"""Random events, sensible ones and odd ones, for reducers, which apply whatever they get."""
+"""Random events, sensible and odd ones, for reducers, which apply any event."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def random_path(random: Random, names: tuple[str, ...] = PLAIN_NAMES) -> str:
 
 
 def random_events(random: Random, count: int, *, names: tuple[str, ...] = PLAIN_NAMES) -> list[Event]:
-    """Make events whose paths may or may not be there, and may be of any kind."""
+    """Generate events whose paths may or may not exist, with entries of any kind."""
     return [_one(random, at, names) for at in range(1, count + 1)]
 
 

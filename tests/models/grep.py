@@ -1,4 +1,4 @@
-"""What a search answers, told line by line, and patterns and texts to ask it with."""
+"""The results of a search, computed line by line, and patterns and texts to test it with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ re2: Any = importlib.import_module("re2")
 
 
 def line_by_line(pattern: str, data: bytes, *, case_insensitive: bool) -> list[Hit]:
-    """Search each line as bytes; RE2 sees `\\B` inside a character too, and such a match is none."""
+    """Search each line as bytes; RE2 also finds `\\B` inside a character, which does not count as a match."""
     options = re2.Options()
     options.case_sensitive = not case_insensitive
     options.log_errors = False

@@ -44,7 +44,7 @@ TIMES = (
 
 @frozen
 class Seen:
-    """What `lstat` and reading tell of one entry. `inode` and `changed_at` tell whether anybody touched it."""
+    """What `lstat` and a read return for one entry. `inode` and `changed_at` show whether anybody touched it."""
 
     kind: str
     mode: int
@@ -60,7 +60,7 @@ class Seen:
 
     @property
     def essence(self) -> tuple[str, int, bytes]:
-        """All of that but the time."""
+        """The same without the time."""
         return self.kind, self.mode, self.content
 
 
@@ -70,7 +70,7 @@ KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link", 
 
 
 def look(path: bytes) -> Seen:
-    """Look at one entry, through no link; nothing but a regular file is opened."""
+    """Examine one entry without following links; only a regular file is opened."""
     status = os.lstat(path)
     kind = KINDS.get(stat.S_IFMT(status.st_mode), "other")
     content = b""
@@ -84,7 +84,7 @@ def look(path: bytes) -> Seen:
 
 
 def record(root: str | Path) -> Record:
-    """Record a directory with all below it, by relative path, and the directory itself as `ROOT`."""
+    """Record a directory with everything below it, by relative path, and the directory itself as `ROOT`."""
     top = os.fsencode(root)
     found = {ROOT: look(top)}
 
@@ -99,12 +99,12 @@ def record(root: str | Path) -> Record:
 
 
 def exact(found: Record) -> dict[bytes, tuple[str, int, bytes, int]]:
-    """Return all that a restore has to bring back."""
+    """Return everything that a restore has to bring back."""
     return {path: seen.exact for path, seen in found.items()}
 
 
 def assert_restored(before: Record, between: Record, after: Record) -> None:
-    """Everything is as it was before, and what did not change in between was not touched.
+    """Check that everything is as it was before, and that what did not change in between was not touched.
 
     Directories above something that changed keep their inodes; all else keeps the time of its last change as well.
     """
@@ -129,14 +129,14 @@ class Disorder:
         self.root, self.outside = os.fsencode(root), os.fsencode(outside)
 
     def act(self, seed: int) -> None:
-        """Make one change, which may turn out impossible."""
+        """Make one change, which may turn out to be impossible."""
         random = Random(seed)
         change = random.choice(CHANGES)
         with suppress(OSError):
             change(self, random)
 
     def write(self, path: bytes, content: bytes, random: Random) -> None:
-        """Write a file, with a mode and a time at random; never through a link, and never what has a name outside."""
+        """Write a file with a random mode and time; never through a link, and never a file with a name outside."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         try:
             if not self.is_ours(os.fstat(descriptor), stat.S_ISREG):
@@ -164,7 +164,7 @@ class Disorder:
         return sorted(found)
 
     def somewhere(self, random: Random) -> bytes:
-        """Return a path in some directory, where something may be."""
+        """Return a path in some directory, at which there may be an entry."""
         return os.path.join(random.choice([self.root, *self.entries("directory")]), random.choice(NAMES))
 
     def some(self, random: Random, kind: str | None = None) -> bytes:

@@ -1,4 +1,4 @@
-"""A root with a secret next to it, and everything that can be tried with a path that leads there."""
+"""A root with a secret next to it, and all operations that can be tried with a path that leads there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET = "the secret of the house"
 
 
 class House:
-    """A root, and beside it what nobody may see: `house/root` and `house/beside`."""
+    """A root, and next to it files that nobody may see: `house/root` and `house/beside`."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.beside, self.store = folder / "root", folder / "beside", folder / "store"
@@ -34,7 +34,7 @@ class House:
         self.before = self.outside()
 
     def outside(self) -> Record:
-        """Record everything but the root and the store."""
+        """Record everything except the root and the store."""
         return {
             path: seen
             for path, seen in record(self.folder).items()
@@ -43,7 +43,7 @@ class House:
 
     @property
     def names(self) -> dict[str, str]:
-        """The places as programs that work in the root name them."""
+        """The names of these places for programs that work in the root."""
         return {"root": str(self.root), "beside": str(self.beside)}
 
     def open(self, policy: SymlinkPolicy = "deny") -> HostFilesystem:
@@ -51,7 +51,7 @@ class House:
 
 
 class ContainerHouse(House):
-    """The same in a container, as a directory of the container that is the root, and what is beside it."""
+    """The same in a container: a directory of the container that is the root, and the files next to it."""
 
     numbers = count()
 
@@ -110,7 +110,7 @@ def _written(fs: HostFilesystem, path: str, mode: Literal["w", "a", "x"]) -> Non
 
 
 def assert_no_secret(house: House, *answers: object) -> None:
-    """Nothing of what lies outside is in an answer, or in the root."""
+    """Check that nothing from outside is in an answer or in the root."""
     assert not any(SECRET in str(answer) for answer in answers)
     for seen in record(house.root).values():
         assert SECRET.encode() not in seen.content

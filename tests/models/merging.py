@@ -1,4 +1,4 @@
-"""Three-way merge of plain dictionaries, path by path: what `weakfs.reducers.merging.tree_merge` must come to."""
+"""Three-way merge of plain dictionaries, path by path: the expected results of `weakfs.reducers.merging.tree_merge`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .trees import Entry, Plain
 
 
 def merge_plain(base: Plain, ours: Plain, theirs: Plain) -> Plain | frozenset[str]:
-    """Merge two changes of one tree, or give every path that both changed differently."""
+    """Merge two changes of one tree, or return every path that both changed differently."""
     merged: Plain = {}
     conflicts: set[str] = set()
     for path in sorted({*base, *ours, *theirs}):
@@ -25,7 +25,7 @@ def merge_plain(base: Plain, ours: Plain, theirs: Plain) -> Plain | frozenset[st
 
 
 def _merge_entry(old: Entry | None, mine: Entry | None, new: Entry | None) -> tuple[Entry | None, bool]:
-    """Return an entry and whether the sides agree on it; where they do not, what stands there is ours or theirs."""
+    """Return an entry, and whether the sides agree on it; if they do not, the entry is ours or theirs."""
     if mine == new or old == new:
         return mine, True
     if old == mine:

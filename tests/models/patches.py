@@ -1,4 +1,4 @@
-"""Makers of patches that turn one set of files into another, in every format, and git to make real ones."""
+"""Generators of patches that turn one set of files into another, in every format, and git for real ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def lines_of(content: str) -> list[str]:
 
 
 def v4a(old: Files, new: Files) -> str:
-    """Make a V4A patch that names every line of what it updates, so that there is one place for it."""
+    """Make a V4A patch that contains every line of the files it updates, so that it fits only one place."""
     made = ["*** Begin Patch"]
     for path in sorted({*old, *new}):
         if path not in new:
@@ -74,9 +74,9 @@ def _marked(old: list[str], new: list[str]) -> list[str]:
 
 
 def search_replace(path: str, old: str, new: str) -> str:
-    """Make blocks that turn one text into another, each with as much context as makes it the only one.
+    """Make blocks that turn one text into another, each with enough context to be unique.
 
-    One of the texts must have a line that is not blank: blocks cannot do without.
+    One of the texts must have a line that is not blank, because blocks need one.
     """
     now, wanted = lines_of(old), lines_of(new)
     blocks: list[str] = []
@@ -94,7 +94,7 @@ def search_replace(path: str, old: str, new: str) -> str:
 
 
 def _context(lines: list[str], start: int, stop: int) -> tuple[int, int]:
-    """Widen a range of lines until they have text and stand nowhere else."""
+    """Widen a range of lines until they have text and occur nowhere else."""
     while start > 0 or stop < len(lines):
         part = lines[start:stop]
         places = [at for at in range(len(lines) - len(part) + 1) if lines[at : at + len(part)] == part]
@@ -117,7 +117,7 @@ def git(root: Path, *arguments: str) -> bytes:
 
 
 def lay_out(root: Path, given: Files) -> None:
-    """Let a git work tree hold exactly these files, and stage them."""
+    """Make a git work tree contain exactly these files, and stage them."""
     for path in sorted(root.rglob("*"), reverse=True):
         if ".git" not in path.relative_to(root).parts:
             path.rmdir() if path.is_dir() else path.unlink()
@@ -129,7 +129,7 @@ def lay_out(root: Path, given: Files) -> None:
 
 
 def git_diff(root: Path, old: Files, new: Files, *options: str) -> str:
-    """Let git say what turns one set of files into the other."""
+    """Return git's difference between two sets of files."""
     lay_out(root, old)
     first = git(root, "write-tree").decode().strip()
     lay_out(root, new)

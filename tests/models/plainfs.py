@@ -27,7 +27,7 @@ INVALID: Problem = (ValueError, 0)
 
 
 class Refused(Exception):
-    """An operation is not possible; `problems` lists all reasons, of which a filesystem names one."""
+    """An operation is impossible; `problems` lists all reasons, of which a filesystem names one."""
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
@@ -128,7 +128,7 @@ class PlainFilesystem:
         return NOT_DIRECTORY if in_the_way else MISSING
 
     def kind(self, path: str) -> str:
-        """Give "f", "d", "l", or "" where nothing is."""
+        """Return "f", "d", "l", or "" if there is no entry."""
         entry = self.locate(path, follow=False)[1]
         return entry[0] if entry is not None else ""
 
@@ -165,7 +165,7 @@ class PlainFilesystem:
         self.files[found] = ("f", new, entry[2] if entry is not None and len(entry) == 3 else 0o644)
 
     def check_open(self, path: str, mode: str) -> None:
-        """Refuse what opening a stream for writing refuses already."""
+        """Refuse what opening a stream for writing already refuses."""
         problems = self._writable(path, mode, True)[2]
         if problems:
             raise Refused(*problems)
@@ -240,7 +240,7 @@ class PlainFilesystem:
         self._put_all(target, inside)
 
     def _transfer(self, src: str, dst: str) -> tuple[str, str, Plain, int, int]:
-        """Give from where, to where, what moves, and the room that the place itself takes."""
+        """Return the source, the destination, what moves, and the space that the destination itself takes up."""
         problems = [
             *_against(lambda: self.existing(src, follow=False)),
             *_against(lambda: self.locate(dst, follow=False)),
@@ -325,7 +325,7 @@ class PlainFilesystem:
         return [OVER_QUOTA] if over_size or over_nodes else []
 
     def is_within_limits(self) -> bool:
-        """Return whether what is there could be there by operations alone."""
+        """Return whether operations alone could have produced the entries."""
         sizes = [size_of(entry) for entry in self.files.values()]
         limits = self.limits
         return not (

@@ -1,4 +1,4 @@
-"""Operations on a filesystem as plain values, and hypothesis strategies that make programs of them."""
+"""Operations on a filesystem as plain values, and hypothesis strategies for programs that consist of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMITS = (
 
 @frozen
 class Place:
-    """A path that depends on what is there: the entry of that number, of those of a kind; or a name inside it."""
+    """A path that depends on what exists: the entry with that number among those of a kind, or a name inside it."""
 
     number: int
     kind: str = ""
@@ -49,12 +49,12 @@ class Operation:
     arguments: tuple[Any, ...]
 
     def placed(self, files: Plain) -> Operation:
-        """Return the same call with paths in the place of `Place`."""
+        """Return the same call with paths instead of `Place`."""
         arguments = tuple(value.among(files) if isinstance(value, Place) else value for value in self.arguments)
         return Operation(self.name, arguments)
 
     def on(self, fs: Either) -> object:
-        """Make the call, and give what of its result the model knows too."""
+        """Make the call, and return the part of its result that the model knows too."""
         return DONE[self.name](fs, *self.arguments)
 
 
@@ -196,7 +196,7 @@ FIRST = (
 
 
 def paths(kind: str = "") -> st.SearchStrategy[str | Place]:
-    """Make paths, of entries that are there, if possible of one kind, and of others."""
+    """Generate paths of existing entries, if possible of one kind, and other paths."""
     plain = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map(lambda names: "/" + "/".join(names))
     there = st.integers(0, 30).map(lambda number: Place(number, kind))
     inside = st.builds(Place, st.integers(0, 30), st.just("d"), st.sampled_from(NAMES))
@@ -205,7 +205,7 @@ def paths(kind: str = "") -> st.SearchStrategy[str | Place]:
 
 
 def operations() -> st.SearchStrategy[Operation]:
-    """Make operations; about half of them are possible once there are some files."""
+    """Generate operations, about half of which are possible once there are some files."""
     path, file, directory, text, content = (
         paths(),
         paths("f"),
@@ -241,12 +241,12 @@ def operations() -> st.SearchStrategy[Operation]:
 
 
 def called(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Operation]:
-    """Make calls of one name."""
+    """Generate calls with one name."""
     return st.tuples(*arguments).map(lambda made: Operation(name, made))
 
 
 def pieces(content: st.SearchStrategy[bytes]) -> st.SearchStrategy[tuple[tuple[int, int, bytes], ...]]:
-    """Make what `splice` takes: in order, and now and then not."""
+    """Make arguments for `splice`: pieces that are in order, or now and then not."""
 
     def ordered(at: list[int], one: bytes, other: bytes) -> tuple[tuple[int, int, bytes], ...]:
         return (at[0], at[1], one), (at[2], at[3], other)
@@ -257,7 +257,7 @@ def pieces(content: st.SearchStrategy[bytes]) -> st.SearchStrategy[tuple[tuple[i
 
 
 def programs() -> st.SearchStrategy[tuple[Step, ...]]:
-    """Make what a transaction does."""
+    """Generate the operations of a transaction."""
     flat = st.lists(operations(), max_size=4).map(tuple)
     return st.recursive(
         flat,

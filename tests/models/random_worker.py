@@ -17,7 +17,7 @@ OPERATIONS = (
 
 @define
 class Worker:
-    """One side: makes random changes, and notes what git would not see."""
+    """One side: makes random changes, and records those that git would not see."""
 
     name: str
     random: Random

@@ -1,4 +1,4 @@
-"""Trees as plain dictionaries, and makers of random ones."""
+"""Trees as plain dictionaries, and generators of random ones."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def random_tree(
     width: int = 5,
     full_modes: bool = True,
 ) -> FileTree:
-    """Make a tree of at most `width` entries a directory, `depth` directories deep."""
+    """Make a tree with at most `width` entries per directory, `depth` directories deep."""
     nodes: dict[str, Node] = {}
     for name in random.sample(names, random.randint(0, min(width, len(names)))):
         kind = random.random()
@@ -143,7 +143,7 @@ def plain_leaf(node: Leaf) -> Entry:
 
 
 def grow(flat: Mapping[str, Entry]) -> FileTree:
-    """Return the tree that `flatten` makes `flat` of, with nothing shared and no digest known; times are 0."""
+    """Return the tree that `flatten` converts to `flat`, with nothing shared and no known digests; times are 0."""
     inside: dict[str, dict[str, Node]] = {path: {} for path, entry in flat.items() if entry[0] == "d"}
     for path in sorted(flat, key=lambda path: (-path.count("/"), path)):
         entry = flat[path]

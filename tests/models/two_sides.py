@@ -1,4 +1,4 @@
-"""A session with files and a fork of it, both changed, and what their merge comes to."""
+"""A session with files and a fork of it, both changed, and the result of their merge."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def also(*changes: Change) -> Change:
 
 
 def check_history(session: Session, path: Path) -> None:
-    """Save a session, and require that its records lead to what the file holds."""
+    """Save a session, and check that its records lead to the states in the file."""
     session.save(path)
     again = Session(session_id="x")
     load_session(again, path)

@@ -57,7 +57,7 @@ def table() -> Iterator[ProcessTable]:
 
 @pytest.fixture
 def start(table: ProcessTable, tmp_path: Path, request: pytest.FixtureRequest) -> Start:
-    """Start a command in the directory of the test, without a sandbox unless told."""
+    """Start a command in the directory of the test, by default without a sandbox."""
     numbers = iter(range(1, 1000))
 
     def started(command: str, where: Place = "off", is_held: bool = False, **limits: float | None) -> BackgroundProcess:

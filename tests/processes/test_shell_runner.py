@@ -1,4 +1,4 @@
-"""Commands: how they end, what is kept of what they print, and that nothing of them runs on."""
+"""Commands: how they end, how much of their output is kept, and that nothing keeps running."""
 
 from __future__ import annotations
 

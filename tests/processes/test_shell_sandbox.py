@@ -1,4 +1,4 @@
-"""The sandbox: what a command finds there, what it cannot reach, and what happens where there is none."""
+"""The sandbox: what a command finds there, what it cannot reach, and what happens if there is none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("never_hung")
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A workspace, with a secret and another workspace beside it."""
+    """A workspace, with a secret and another workspace next to it."""
     for path, text in (("workspace/file", "mine"), ("secret", "hidden"), ("other/file", "hidden")):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)

@@ -1,4 +1,4 @@
-"""Work as an agent does it: calls that read, edit, write, move and patch the files of a project, some of which fail."""
+"""Work like an agent's: calls that read, edit, write, move and patch the files of a project, some of which fail."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Call:
 
 @frozen
 class Agent:
-    """Chooses each call by the files as they are, as often as agents do: half of the calls change something."""
+    """Chooses each call according to the current files, as agents do: half of the calls change something."""
 
     random: Random
     files: InMemoryFilesystem
@@ -38,7 +38,7 @@ class Agent:
     _names: count[int] = field(factory=lambda: count(1))
 
     def work(self, number: int) -> list[Call]:
-        """Make so many calls."""
+        """Make this many calls."""
         kinds: list[tuple[int, Callable[[], tuple[str, dict[str, object]]]]] = [
             (30, self.read),
             (12, self.search),
@@ -77,7 +77,7 @@ class Agent:
         return self.files.read(path).content.splitlines(keepends=True)
 
     def changed(self, lines: list[str]) -> list[str]:
-        """Return lines of which one or two were changed, or some were added or removed."""
+        """Return the lines with one or two changed, or some added or removed."""
         at = self.random.randrange(len(lines) + 1)
         part = lines[at : at + self.random.randint(0, 3)]
         new = [f"{line.rstrip()}  # {next(self._names)}\n" for line in part[: self.random.randint(0, 2)]]

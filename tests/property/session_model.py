@@ -31,7 +31,7 @@ class State:
 
 
 def merged(base: State, ours: State, theirs: State) -> State:
-    """Merge three-way, name by name; `Differs` names all that cannot be."""
+    """Merge three-way, name by name; `Differs` names everything that cannot be merged."""
     names: list[str] = []
     if theirs.total not in (base.total, ours.total) and ours.total != base.total:
         names.append("ledger/total")
@@ -54,7 +54,7 @@ Moment = tuple[State, tuple[str, ...]]
 
 @define(eq=False)
 class Line:
-    """One line of history: where it stands, every moment so far, and where it left another line."""
+    """One line of history: its position, every moment so far, and where it left another line."""
 
     state: State = field(factory=State)
     notes: tuple[str, ...] = ()
@@ -88,11 +88,11 @@ class Line:
         return evolve(self, moments=[*self.moments], rows=[*self.rows], snapshots={**self.snapshots}, base=base)
 
     def rebase(self) -> None:
-        """Count from here what is to be merged next."""
+        """The next merge starts from here."""
         self.base = self._copy(base=None)
 
     def compact(self, keep: int) -> int:
-        """Forget all but the newest records, and give how many went."""
+        """Drop all but the newest records, and return how many were dropped."""
         going = max(self.seq - self.dropped - keep, 0)
         self.dropped += going
         self.version += bool(going)

@@ -106,7 +106,7 @@ class Side:
         self.done()
 
     def roll_back(self) -> None:
-        """Go back to any record, also one that was rolled back."""
+        """Go back to any record, including one that was rolled back."""
         seq = self.random.choice([*self.past])
         self.session.rollback(seq)
         self.files = dict(self.past[seq])
@@ -128,7 +128,7 @@ class Side:
             self.done()
 
     def fork(self, depth: int = 0) -> None:
-        """Work on a fork and here, and merge; perhaps go on with the fork, and merge again."""
+        """Work on a fork and here, and merge; perhaps continue with the fork, and merge again."""
         random, session = self.random, self.session
         fork = session.fork()
         theirs = Side(fork, self.fs.bind(fork), random, dict(self.files), dict(self.past))

@@ -1,4 +1,4 @@
-"""Digests of trees against `git write-tree` of a real git, on all that git can hold."""
+"""Digests of trees compared with `git write-tree` of a real git, for everything that git can store."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ D = ("d", 0o755)
 SHAPES: dict[str, Plain] = {
     "nothing": {},
     "an empty directory": {"/a": D},
-    "empty directories in a directory beside a file": {"/a": D, "/a/b": D, "/a/c": D, "/f": f()},
+    "empty directories in a directory next to a file": {"/a": D, "/a/b": D, "/a/c": D, "/f": f()},
     "an empty file": {"/a": f(b"")},
     "executables": {"/a": f(mode=0o755), "/b": f(mode=0o700), "/c": f(mode=0o744), "/d": f(mode=0o654)},
     "odd permission bits": {"/a": f(mode=0o4755), "/b": f(mode=0o600), "/c": f(mode=0o666), "/d": f(mode=0o2644)},

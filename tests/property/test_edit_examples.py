@@ -1,4 +1,4 @@
-"""The generators of edit examples: what they expect is what the plain edit gives."""
+"""The generators of edit examples: the expected result is that of the plain edit."""
 
 from __future__ import annotations
 

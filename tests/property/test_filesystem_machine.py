@@ -1,4 +1,4 @@
-"""Random programs on files in a session, against a filesystem of one plain dictionary.
+"""Random programs on files in a session, compared with a filesystem in one plain dictionary.
 
 A step is an operation with valid or invalid arguments, a snapshot, a rollback, a transaction with others
 inside that succeeds or fails, a fork that is merged, a save and load, or a compaction. After each one all
@@ -59,7 +59,7 @@ def due(operation: Operation, plain: PlainFilesystem) -> object:
 
 
 def merge_conflicts(session: Session, fork: Session) -> set[str]:
-    """Merge a fork, or give the paths that both sides changed differently."""
+    """Merge a fork, or return the paths that both sides changed differently."""
     try:
         session.merge(fork)
     except MergeConflict as conflict:
@@ -106,7 +106,7 @@ class FilesystemMachine(RuleBasedStateMachine):
         self.operate(list(FIRST))
 
     def apply(self, fs: InMemoryFilesystem, plain: PlainFilesystem, operation: Operation) -> None:
-        """Do one thing on both sides: both refuse, for a reason that the model has, or both do it."""
+        """Perform one operation on both sides: both refuse it for a reason that the model gives, or neither does."""
         operation, before = operation.placed(plain.files), fs.tree()
         got = outcome(lambda: operation.on(fs))
         wanted = due(operation, plain)

@@ -42,7 +42,7 @@ def one_by_one(files: dict[str, bytes], pattern: str, most: int, *, case_insensi
 
 
 def made(files: dict[str, bytes]) -> tuple[InMemoryFilesystem, dict[str, bytes]]:
-    """Write the files, some in two pieces, and links to some; leave out those that lie below a file."""
+    """Write the files, some in two pieces, and links to some; leave out those that are below a file."""
     fs = InMemoryFilesystem()
     written: dict[str, bytes] = {}
     for number, (path, data) in enumerate(sorted(files.items())):
@@ -134,7 +134,7 @@ STEPS = st.lists(
 
 
 def take(fs: InMemoryFilesystem, step: tuple[str, str, object]) -> None:
-    """Make one change, or none where it cannot be made."""
+    """Make one change, or none if it is impossible."""
     what, path, with_what = step
     try:
         if what == "fill":

@@ -32,7 +32,7 @@ def piece_of(random: Random) -> str:
 
 
 def skeleton(pieces: list[str]) -> str:
-    """Make a file of which a caller knows everything but the pieces."""
+    """Make a file of which a caller knows everything except the pieces."""
     lines = [f"def step{number}(door):\n    key{number} = '{piece}'\n" for number, piece in enumerate(pieces)]
     return (
         "class Door:\n" + "\n".join(lines) + f"    return {pieces[0]}\n\ndef step9(door):\n    key9 = '{pieces[-1]}'\n"
@@ -228,7 +228,7 @@ def call(setting: Setting, kind: str) -> ToolResult[object]:
 
 
 def assert_hidden(setting: Setting, text: str, what: object) -> None:
-    """Check that a text holds no piece of a secret, forwards or backwards."""
+    """Check that a text contains no piece of a secret, forwards or backwards."""
     found = [piece for piece in setting.hidden if piece in text or piece[::-1] in text]
     assert not found, (what, found, text, setting.policy)
 
@@ -269,7 +269,7 @@ GUESSING = ("edit", "v4a", "unified", "blocks", "patch of a blob", *MERGING)
 
 
 def with_secrets(seed: int, variant: int) -> tuple[Setting, list[str]]:
-    """Make a setting, the same for each seed but for what is in its hidden files and links, and its kinds of calls."""
+    """Make a setting that differs only in its hidden files and links for one seed, and its kinds of calls."""
     setting = Setting.make(Random(seed))
     own = Random(f"{seed} {variant}")
     files, policy = setting.files, setting.policy

@@ -31,7 +31,7 @@ some_changes = st.lists(st.integers(0, 1 << 32), min_size=1, max_size=25)
 
 
 class Place:
-    """A root with a secret beside it."""
+    """A root with a secret next to it."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.outside, self.store = folder / "root", folder / "outside", folder / "store"
@@ -80,7 +80,7 @@ def by_a_fresh_object(place: Place, fs: HostFilesystem, snapshot: FilesystemSnap
 
 
 def assert_report_is_right(written: tuple[str, ...], removed: tuple[str, ...], old: Record, new: Record) -> None:
-    """What is reported is what differs, apart from names that have another form in the report."""
+    """Check that the report lists what differs, apart from names that have another form in it."""
 
     def is_plain(path: bytes) -> bool:
         return path.isascii() and b"\\" not in path and path != ROOT

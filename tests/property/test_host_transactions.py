@@ -1,4 +1,4 @@
-"""A transaction on a real directory that fails leaves no trace, and one that ends well leaves all of its own."""
+"""A transaction on a real directory that fails leaves no trace, and one that succeeds keeps all of its changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks of a session that change files side by side, and their merges."""
+"""Forks of a session that change files in parallel, and their merges."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def opened(random: Random) -> tuple[Session, InMemoryFilesystem]:
 
 
 def own_edits(random: Random, fs: Filesystem, side: str, own: list[str]) -> list[Edit]:
-    """Make operations that touch only the files that one side owns, and new names of its own."""
+    """Generate operations on only the files that one side owns, and on new names of its own."""
     directories = ["/", *(entry.path for entry in fs.walk() if entry.is_directory)]
     own, edits = list(own), list[Edit]()
     for number in range(random.randint(1, 12)):
@@ -57,7 +57,7 @@ def own_edits(random: Random, fs: Filesystem, side: str, own: list[str]) -> list
 
 
 def line_edits(random: Random, side: str, numbers: list[int]) -> list[tuple[str, str]]:
-    """Make changes of lines that one side owns: replaced, doubled or taken out."""
+    """Generate changes of lines that one side owns: they are replaced, doubled or removed."""
     chosen = random.sample(numbers, random.randint(1, 4))
     replacements = (f"{side} %d\n", f"{side} %d\nand one more of {side} %d\n", "")
     return [(LINES[n], random.choice(replacements).replace("%d", str(n))) for n in chosen]

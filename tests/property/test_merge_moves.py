@@ -1,4 +1,4 @@
-"""Merges of random edits, moves, copies and deletions on two sides: their algebra, and git beside them."""
+"""Merges of random edits, moves, copies and deletions on two sides: their algebra, and a comparison with git."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def contents(files: Files) -> Counter[tuple[int, bytes]]:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_everything_that_git_merges_is_merged_to_the_same_files(tmp_path: Path) -> None:
-    """Where git merges cleanly we do, to the same files, but for the reasons that docs/explanation/merging.md lists."""
+    """Where git merges cleanly, so do we, with the same files, except in the cases of docs/explanation/merging.md."""
     count = 2000 if is_exhaustive() else 150
     git = GitMerges(tmp_path / "git")
     commits: list[tuple[str, Files, str | None]] = []
@@ -201,7 +201,10 @@ def test_everything_that_git_merges_is_merged_to_the_same_files(tmp_path: Path) 
 
 
 def is_moved_directory(entry: ConflictEntry) -> bool:
-    """Return whether one side moved a directory that the other deleted. For git there is none if it has no files."""
+    """Return whether one side moved a directory that the other deleted.
+
+    For git, a directory without files does not exist.
+    """
     return entry.kind == "moved_deleted" and entry.base is None and entry.ours is None and entry.theirs is None
 
 
@@ -210,7 +213,7 @@ def differences(one: Files, other: Files) -> set[str]:
 
 
 def reason_of(notes: set[str], conflict: MergeConflict | None, merged: Files | None, of_git: Files) -> str | None:
-    """Return why a merge is not git's, or `None` if nothing explains it."""
+    """Return why a merge differs from git's, or `None` if nothing explains it."""
     if "name reused" in notes:
         return "name reused"
     if conflict is not None:

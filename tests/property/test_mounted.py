@@ -1,4 +1,4 @@
-"""Mounted files behave as the files themselves do, whatever form their paths have, and so does a policy for them."""
+"""Mounted files behave like the files themselves, whatever the form of their paths, and so does a policy for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def outcome(operation: Operation, fs: object) -> object:
 
 
 def spelled(operation: Operation, form: str) -> Operation:
-    """Return an operation on the files as one on the mounted files."""
+    """Convert an operation on the files to one on the mounted files."""
 
     def path(given: str) -> str:
         if not given.startswith(("/", "\\")):

@@ -1,4 +1,4 @@
-"""A layer over random files, under random operations: it shows what a dictionary holds, at the times of memory."""
+"""A layer over random files and random operations: it shows what a dictionary holds, with the times of memory."""
 
 from __future__ import annotations
 

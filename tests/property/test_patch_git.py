@@ -1,4 +1,4 @@
-"""What git says turns one set of files into another does so, whatever the files hold and however git is asked."""
+"""A patch made by git turns one set of files into another, whatever the files contain and with any options of git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patches of any content: what they promise holds, a dry run foretells it, and nonsense is refused with its line."""
+"""Patches of any content: they do what they say, a dry run predicts it, and nonsense is refused with its line."""
 
 from __future__ import annotations
 

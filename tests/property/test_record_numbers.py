@@ -1,4 +1,4 @@
-"""A record number that an event, a slice or a snapshot holds names the record that it meant, whatever is merged."""
+"""A record number in an event, a slice or a snapshot refers to the same record, whatever is merged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weakfs.session.slices.slice import Declaration
 @event("numbers/marked", numbers=("number", "more"))
 @frozen
 class Marked:
-    """A record was meant: by its number, and by its time, which no merge changes."""
+    """Refers to a record by its number, and by its time, which no merge changes."""
 
     number: int
     at: int
@@ -52,7 +52,7 @@ class _Failed(Exception):
 
 @define
 class Writer:
-    """Somebody with a context of their own, and the transactions that are open in it."""
+    """A writer with a context of its own, and the transactions that are open in it."""
 
     context: Context = field(factory=Context)
     open: list[tuple[Session, AbstractContextManager[Session]]] = field(factory=list[Any])
@@ -71,7 +71,7 @@ class Writer:
 
 @define
 class World:
-    """A session with forks, forks of forks, and several writers; what each number was to mean is written down."""
+    """A session with forks, forks of forks, and several writers; it records what each number was meant to refer to."""
 
     sessions: list[Session] = field(factory=list[Session])
     parents: dict[int, Session] = field(factory=dict[int, Session])
@@ -146,7 +146,7 @@ def at_of(session: Session, number: int) -> int:
 
 
 def chosen(session: Session, pick: int) -> tuple[int, int]:
-    """Choose a record that is there, the newest one for 0."""
+    """Choose an existing record, the newest one for 0."""
     count = len(session.records)
     number = session.seq - pick % (count + 1) if pick else session.seq
     return number, at_of(session, number)
@@ -159,7 +159,7 @@ def numbers_of(event: object) -> list[tuple[int, int]]:
 
 
 def held(session: Session, world: World) -> list[tuple[int, int]]:
-    """List every number that a session holds, with the time of the record that it is to mean."""
+    """List every number that a session holds, with the time of the record that it should refer to."""
     found: list[tuple[int, int]] = []
     for record in session.records:
         event = record.event

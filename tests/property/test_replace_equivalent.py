@@ -1,4 +1,4 @@
-"""Matching that is not exact, beside a slow search that tries every stretch of the text."""
+"""Matching that is not exact, compared with a slow search that tries every part of the text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def joins(char: str) -> bool:
 
 
 def places(text: str, old: str) -> list[tuple[int, int]]:
-    """Return every stretch of the text that is equivalent to the old one, left to right, not overlapping."""
+    """Return every part of the text that is equivalent to the old one, from left to right, without overlaps."""
     wanted = form(old)
     core = wanted.strip(" \n")
     mark = int(text.startswith("\ufeff"))
@@ -127,7 +127,7 @@ def test_a_part_of_any_text_is_found_in_every_equivalent_form(text: str, data: s
 
 
 def touches(text: str, at: int) -> bool:
-    """Return whether what stands before and after a place may belong together."""
+    """Return whether the text before and after a place may belong together."""
     if is_inside_word(folded(text[:at]) + folded(text[at:]), len(folded(text[:at]))):
         return True
     return len(normalize("NFC", text[:at]) + normalize("NFC", text[at:])) != len(normalize("NFC", text)) or (

@@ -26,7 +26,7 @@ def moments_of(session: Session) -> list[Moment]:
 
 
 def check(session: Session) -> Session:
-    """Replay a session, compare all that both hold, and let its past be worked out anew."""
+    """Replay a session, compare everything that both hold, and have its past computed again."""
     again = session.replayed()
     rules, line, _ = session._parts()
     _, other, _ = again._parts()

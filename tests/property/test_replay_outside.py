@@ -1,4 +1,4 @@
-"""Sessions that worked on a directory of the host are replayed: the same knowledge of it, and it is not touched."""
+"""Replaying sessions that worked on a host directory: they know the same about it, and it is not touched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weakfs.session.replay.reconstruction import Comparison, Rebuilding
 
 
 def assert_replayed(session: Session, again: Session) -> None:
-    """Compare two sessions at every record and snapshot, and let the past of the first be worked out anew."""
+    """Compare two sessions at every record and snapshot, and have the past of the first computed again."""
     rules, line, own = session._parts()
     same = Comparison(rules)
     moments: list[int | str] = [*range(line.dropped, session.seq + 1)]
@@ -45,7 +45,7 @@ def digests(known: ExternalTrees | None) -> dict[str, tuple[str, str]]:
 
 @define
 class History:
-    """A session on a directory, which anything may happen to."""
+    """A session on a directory to which anything may happen."""
 
     place: Place
     session: Session

@@ -1,4 +1,4 @@
-"""Each call of a session of work, reverted: what comes of it, beside the session replayed without the call."""
+"""Reverting each call of a recorded session, compared with replaying the session without the call."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def touched(before: FileTree, after: FileTree) -> set[str]:
 
 
 def outcome(session: Session, call_id: str) -> tuple[str, FileTree]:
-    """Revert a call in a fork, and return what came of it with the files."""
+    """Revert a call in a fork, and return the outcome with the files."""
     fork = session.fork()
     before = tree(fork)
     try:
@@ -85,7 +85,7 @@ def outcome(session: Session, call_id: str) -> tuple[str, FileTree]:
 
 
 def effects(session: Session) -> dict[str, object]:
-    """Return for each call its answer, and what it copied, which the answer does not tell."""
+    """Return for each call its answer, and what it copied, which the answer does not show."""
     found: dict[str, object] = {}
     for call in session[ToolCalls].all():
         found[call.call_id] = call.status, call.summary

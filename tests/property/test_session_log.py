@@ -1,4 +1,4 @@
-"""`Log` against a plain list, along any number of branching versions, and under threads."""
+"""`Log` compared with a plain list, in any number of branching versions, and in threads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Copied:
 
 
 class LogVersions(RuleBasedStateMachine):
-    """Many logs that grew from one another, each beside the list that it must equal."""
+    """Many logs that grew from one another, each with the list that it must equal."""
 
     versions: Bundle[Version] = Bundle("versions")
 

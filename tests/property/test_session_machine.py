@@ -1,4 +1,4 @@
-"""A session beside a model that stores every state, through any order of steps."""
+"""A session compared with a model that stores every state, for any order of steps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def moment(view: SessionView) -> Moment:
 
 
 def differences(merge: Callable[[], object]) -> list[str]:
-    """Let the model merge, and name what it cannot."""
+    """Have the model merge, and name what it cannot merge."""
     try:
         merge()
     except Differs as differs:

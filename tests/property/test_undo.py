@@ -1,4 +1,4 @@
-"""Random calls, taken back: what undo, redo and revert come to, beside replays without the call."""
+"""Undoing random calls: the results of undo, redo and revert, compared with replays without the call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALLS = 8
 
 
 def worked(seed: int, make: Make = InMemoryFilesystem, *, apart: bool = False) -> tuple[Session, Filesystem]:
-    """Make random calls "c0", "c1", ...; calls that are `apart` each have a directory of their own."""
+    """Make random calls "c0", "c1", ...; with `apart`, each has a directory of its own."""
     random = Random(seed)
     session = Session(session_id="s", clock=lambda: 0)
     fs = make(session)

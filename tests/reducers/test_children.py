@@ -25,7 +25,7 @@ HASHES: dict[str, Hash] = {
     "all the same": lambda name: 7,
     "minus one": lambda name: -1,
     "three": lambda name: len(name) % 3,
-    "differs above 60 bits only": lambda name: hash(name) << 60,
+    "differs only above 60 bits": lambda name: hash(name) << 60,
     "differs from 30 bits on": lambda name: hash(name) << 30,
     "always negative": lambda name: -abs(hash(name)) - 1,
 }

@@ -31,7 +31,7 @@ def below(flat: Plain, top: str) -> dict[str, object]:
 
 
 def check(before: FileTree, after: FileTree) -> TreeDiff:
-    """Compare a diff with plain dictionaries: applied to one it gives the other, and has nothing unnecessary."""
+    """Compare a diff with plain dictionaries: applied to one it gives the other, and contains nothing unnecessary."""
     found = diff_trees(before, after)
     old, new = flatten(before), flatten(after)
     for told in (found.added, found.removed, found.changed):

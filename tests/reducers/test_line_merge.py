@@ -182,7 +182,7 @@ def test_changes_to_different_lines_merge_and_changes_to_the_same_lines_conflict
 
 CASES: dict[str, tuple[bytes, bytes, bytes, bytes | None]] = {
     "adjacent ranges": (b"1\n2\n3\n", b"one\n2\n3\n", b"1\ntwo\n3\n", b"one\ntwo\n3\n"),
-    "a change and an insertion behind it": (b"1\n2\n", b"one\n2\n", b"1\nnew\n2\n", b"one\nnew\n2\n"),
+    "a change and an insertion after it": (b"1\n2\n", b"one\n2\n", b"1\nnew\n2\n", b"one\nnew\n2\n"),
     "a change and an insertion before it": (b"1\n2\n", b"1\ntwo\n", b"1\nnew\n2\n", b"1\nnew\ntwo\n"),
     "insertions at one point": (b"1\n2\n", b"1\na\n2\n", b"1\nb\n2\n", None),
     "the same insertion": (b"1\n2\n", b"1\na\n2\n", b"1\na\n2\n", b"1\na\n2\n"),
@@ -192,17 +192,17 @@ CASES: dict[str, tuple[bytes, bytes, bytes, bytes | None]] = {
     "the same change and another": (b"1\n2\n3\n", b"a\n2\n3\n", b"a\n2\nc\n", b"a\n2\nc\n"),
     "deleted and changed": (b"1\n2\n", b"2\n", b"one\n2\n", None),
     "deleted beside": (b"1\n2\n3\n", b"2\n3\n", b"1\n2\nthree\n", b"2\nthree\n"),
-    "deleted here, there inserted inside": (b"1\n2\n", b"", b"1\nnew\n2\n", None),
+    "deleted here, inserted inside there": (b"1\n2\n", b"", b"1\nnew\n2\n", None),
     "all deleted by both": (b"1\n2\n", b"", b"", b""),
     "both fill an empty file": (b"", b"a\n", b"b\n", None),
     "one fills an empty file": (b"", b"a\n", b"", b"a\n"),
-    "a last line without its end stays so": (b"1\n2", b"one\n2", b"1\n2", b"one\n2"),
-    "another line before a last one without its end": (b"1\n2", b"one\n2", b"1\nnew\n2", b"one\nnew\n2"),
+    "a last line without a newline stays so": (b"1\n2", b"one\n2", b"1\n2", b"one\n2"),
+    "another line before a last one without a newline": (b"1\n2", b"one\n2", b"1\nnew\n2", b"one\nnew\n2"),
     "only one side adds the final newline": (b"1\n2", b"one\n2", b"1\n2\n", b"one\n2\n"),
-    "only one side takes the final newline": (b"1\n2\n", b"one\n2\n", b"1\n2", b"one\n2"),
+    "only one side removes the final newline": (b"1\n2\n", b"one\n2\n", b"1\n2", b"one\n2"),
     "one appends, the other adds the final newline": (b"1", b"1\n2", b"1\n", None),
-    "one takes the final newline, the other appends": (b"1\n", b"1", b"1\n2\n", None),
-    "both append to a file that ends without newline": (b"1", b"1\n2", b"1\n3", None),
+    "one removes the final newline, the other appends": (b"1\n", b"1", b"1\n2\n", None),
+    "both append to a file that ends without a newline": (b"1", b"1\n2", b"1\n3", None),
     "carriage returns are part of the line": (b"1\r\n2\r\n", b"1\n2\r\n", b"1\r\ntwo\r\n", b"1\ntwo\r\n"),
 }
 
@@ -234,7 +234,7 @@ def noise(count: int, seed: int) -> list[bytes]:
         (salted(50_000, 300, 1), salted(50_000, 300, 2), 200_000),
         ([b"a\n", b"b\n"] * 5000, [b"b\n", b"b\n", b"a\n"] * 3000, 20_000),
     ],
-    ids=["noise", "equal lines with some strewn in", "long", "periodic"],
+    ids=["noise", "equal lines with others scattered among them", "long", "periodic"],
 )
 def test_comparing_repetitive_texts_ends_within_the_bound_or_gives_up(
     a: list[bytes], b: list[bytes], work: int

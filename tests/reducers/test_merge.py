@@ -72,10 +72,15 @@ CASES: dict[str, Case] = {
         {"/a"},
     ),
     "both change a binary file": ({"/a": f(b"\0a\nb\n")}, {"/a": f(b"\0A\nb\n")}, {"/a": f(b"\0a\nB\n")}, {"/a"}),
-    "both change bytes that are no text": ({"/a": f(b"\xff\nb\n")}, {"/a": f(b"\xff\n")}, {"/a": f(b"b\n")}, {"/a"}),
-    "a link that both turn": ({"/l": link("a")}, {"/l": link("b")}, {"/l": link("c")}, {"/l"}),
-    "a link that both turn alike": ({"/l": link("a")}, {"/l": link("b")}, {"/l": link("b")}, {"/l": link("b")}),
-    "a link that one turns": ({"/l": link("a")}, {"/l": link("a")}, {"/l": link("b")}, {"/l": link("b")}),
+    "both change bytes that are not text": ({"/a": f(b"\xff\nb\n")}, {"/a": f(b"\xff\n")}, {"/a": f(b"b\n")}, {"/a"}),
+    "a link that both redirect": ({"/l": link("a")}, {"/l": link("b")}, {"/l": link("c")}, {"/l"}),
+    "a link that both redirect to the same target": (
+        {"/l": link("a")},
+        {"/l": link("b")},
+        {"/l": link("b")},
+        {"/l": link("b")},
+    ),
+    "a link that one redirects": ({"/l": link("a")}, {"/l": link("a")}, {"/l": link("b")}, {"/l": link("b")}),
     "a file that becomes a link and is changed": ({"/a": f()}, {"/a": link("b")}, {"/a": f(b"y")}, {"/a"}),
     "a link whose target reads like the file": ({"/a": f(b"b")}, {"/a": link("b")}, {"/a": f(b"c")}, {"/a"}),
     "a directory deleted, a file added inside": (
@@ -117,7 +122,7 @@ CASES: dict[str, Case] = {
         {"/a": D, "/a/y": f()},
         {"/a": D, "/a/x": f(), "/a/y": f()},
     ),
-    "all conflicts are told": (
+    "all conflicts are listed": (
         {"/a": f(), "/b": f(), "/d": D, "/d/c": f(), "/ok": f(ABC)},
         {"/a": f(b"1"), "/d": D, "/d/c": f(b"1"), "/ok": f(b"A\nb\nc\n")},
         {"/a": f(b"2"), "/b": f(b"2"), "/d": D, "/d/c": f(b"2"), "/ok": f(b"a\nb\nC\n")},

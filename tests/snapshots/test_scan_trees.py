@@ -156,8 +156,8 @@ def test_a_socket_and_a_fifo_are_listed_and_never_opened(root: Path) -> None:
         server.bind(str(root / "socket"))
         seen = look(root)
     found = dict(walk(seen.tree))
-    assert found["/fifo"][0] is leaf.FIFO  # type: ignore[index]  # it is no directory
-    assert found["/socket"][0] is leaf.SOCKET  # type: ignore[index]  # it is no directory
+    assert found["/fifo"][0] is leaf.FIFO  # type: ignore[index]  # it is not a directory
+    assert found["/socket"][0] is leaf.SOCKET  # type: ignore[index]  # it is not a directory
 
 
 @pytest.mark.exhaustive

@@ -48,13 +48,13 @@ _reserved: list[socket.socket] = []
 def free_port() -> int:
     """Return a port that no server listens on, and that no other tests on this machine use while this process lives.
 
-    It lies below the ports that the kernel gives to connections, so a server that is restarted gets it again.
+    It is below the ports that the kernel assigns to connections, so a server that is restarted gets it again.
     """
     for port in random.SystemRandom().sample(range(20_000, 32_000), 1000):
         reserved = socket.socket(socket.AF_UNIX)
         with socket.socket() as free:
             try:
-                # A name for this machine, not a file; the kernel gives it back when this process ends.
+                # A name on this machine, not a file; the kernel releases it when this process ends.
                 reserved.bind(f"\0weakfs-test-port-{port}")
                 free.bind(("127.0.0.1", port))
             except OSError:
@@ -71,7 +71,7 @@ class Server:
     def __init__(
         self, url: str, command: Sequence[str], is_ready: Callable[[], bool], *, log: Path | None = None
     ) -> None:
-        """`log` is a file for what the server says."""
+        """`log` is a file for the server's output."""
         self.url, self._command, self._is_ready, self._log = url, command, is_ready, log or Path(os.devnull)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -281,7 +281,7 @@ def container(server: Server, name: str) -> str:
 
 @contextmanager
 def gcs() -> Iterator[Server]:
-    """Start fake-gcs-server behind `gcs_server.py`; skip the test where it is missing."""
+    """Start fake-gcs-server behind `gcs_server.py`; skip the test if it is missing."""
     need_package("obstore")
     program = shutil.which("fake-gcs-server")
     if program is None:

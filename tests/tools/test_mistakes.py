@@ -57,7 +57,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
         TypeError,
         "cannot mount '.': it is a str; pass HostMount('.')",
     ),
-    "a directory as all mounts": (
+    "a directory as the list of mounts": (
         lambda any: any(InMemoryFilesystem)(mounts="src"),
         TypeError,
         "mounts is a str; pass a list, mounts=[HostMount('src')]",
@@ -97,7 +97,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
         TypeError,
         "use Tool('without_context', 'what it does', Params, without_context)",
     ),
-    "a function as all tools": (
+    "a function as the list of tools": (
         lambda any: any(Toolset)(Session(), tools=without_context),
         TypeError,
         "tools is a function; give a list of Tool objects, tools=[...]",
@@ -122,17 +122,17 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
         TypeError,
         "capability is a dict; give a Capability, or leave it out",
     ),
-    "a capability of another name": (
+    "a capability with a misspelled argument": (
         lambda any: any(Capability)(max_write=5),
         TypeError,
         "a Capability has no 'max_write'; did you mean max_write_bytes?",
     ),
-    "a capability of no name": (
+    "a capability with an unknown argument": (
         lambda any: any(Capability)(zzz=5),
         TypeError,
         "a Capability has no 'zzz'; use one of allowed_fs_ops, fs_roots, ",
     ),
-    "an operation of another name": (
+    "a misspelled operation": (
         lambda any: any(Capability)(allowed_fs_ops=["raed"]),
         ValueError,
         "there is no operation 'raed'; did you mean 'read'? use one of read, write, ",

@@ -22,8 +22,8 @@ CHANGES = {
     "a changed file": "echo more >> /etc/motd",
     "a deleted file": "rm /etc/motd",
     "a deleted directory": "rm -r /usr/lib/pkg",
-    "a directory made again": "rm -r /usr/lib/pkg; mkdir /usr/lib/pkg; echo b > /usr/lib/pkg/b",
-    "directories made again": "rm -r /usr; mkdir -p /usr/lib/pkg; echo b > /usr/lib/pkg/b",
+    "a directory created again": "rm -r /usr/lib/pkg; mkdir /usr/lib/pkg; echo b > /usr/lib/pkg/b",
+    "directories created again": "rm -r /usr; mkdir -p /usr/lib/pkg; echo b > /usr/lib/pkg/b",
     "a file in place of a directory": "rm -r /usr/lib/pkg; echo f > /usr/lib/pkg",
     "a directory in place of a file": "rm /etc/motd; mkdir /etc/motd; echo f > /etc/motd/f",
     "a moved directory": "mv /usr/lib/pkg /var/pkg",
@@ -192,7 +192,7 @@ def test_a_restore_that_fails_halfway_changes_nothing(
     files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = files.snapshot()
-    for change in ("a directory made again", "an owner", "a deleted file", "a hard link"):
+    for change in ("a directory created again", "an owner", "a deleted file", "a hard link"):
         files.exec(CHANGES[change])
     before = state(files)
 

@@ -21,8 +21,8 @@ from weakfs.reducers.tree.node import Node, tree_of
 FORGED = ("..", ".", "", "../secret", "../new", "dir/../../new", "dir/new", "{folder}/new", "a\0b")
 
 MEMBERS: dict[str, list[tuple[str, bytes, str]]] = {
-    "a name that climbs": [("../secret", tarfile.REGTYPE, "")],
-    "a name that climbs from inside": [("dir/../../secret", tarfile.REGTYPE, "")],
+    "a name that leads upwards": [("../secret", tarfile.REGTYPE, "")],
+    "a name that leads upwards from inside": [("dir/../../secret", tarfile.REGTYPE, "")],
     "an absolute name": [("/{beside}/secret", tarfile.REGTYPE, "")],
     "a file through a link": [("l", tarfile.SYMTYPE, "../beside"), ("l/secret", tarfile.REGTYPE, "")],
     "a directory through a link": [("l", tarfile.SYMTYPE, "../beside"), ("l/new", tarfile.DIRTYPE, "")],
@@ -33,7 +33,10 @@ MEMBERS: dict[str, list[tuple[str, bytes, str]]] = {
     "a device": [("null", tarfile.CHRTYPE, "")],
     "a block device": [("disk", tarfile.BLKTYPE, "")],
     "the root as a link": [(".", tarfile.SYMTYPE, "../beside")],
-    "a directory that is a link before": [("dir", tarfile.SYMTYPE, "../beside"), ("dir/file", tarfile.REGTYPE, "")],
+    "a directory that already exists as a link": [
+        ("dir", tarfile.SYMTYPE, "../beside"),
+        ("dir/file", tarfile.REGTYPE, ""),
+    ],
 }
 
 
@@ -145,7 +148,7 @@ def test_writing_to_a_file_with_a_hard_link_outside_leaves_the_outside_unchanged
     assert (now.st_mode, now.st_mtime_ns, now.st_ino) == (status.st_mode, status.st_mtime_ns, status.st_ino)
     for name in ("one", "two", "three", "four", "five"):
         (house.root / name).unlink()
-    # Names that come and go change nothing but the time of the last change.
+    # Names that come and go change only the time of the last change.
     assert {path: seen.exact for path, seen in house.outside().items()} == {
         path: seen.exact for path, seen in house.before.items()
     }

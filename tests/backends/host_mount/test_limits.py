@@ -199,7 +199,7 @@ def test_a_malformed_pattern_is_refused_before_anything_is_mounted(tmp_path: Pat
 
 @contextmanager
 def as_somebody() -> Generator[None]:
-    """Drop the privileges of root for a while."""
+    """Temporarily drop the privileges of root."""
     if os.geteuid():
         yield
         return

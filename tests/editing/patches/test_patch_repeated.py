@@ -21,7 +21,7 @@ def v4a(*lines: str) -> str:
 
 
 CASES: dict[str, tuple[str, str]] = {
-    "one line more than the file has": ("v4a", v4a(f" {LINE}" * (MANY + 1), "-other\n", "+new\n")),
+    "one more line than the file has": ("v4a", v4a(f" {LINE}" * (MANY + 1), "-other\n", "+new\n")),
     "another line at the end": ("v4a", v4a(f" {LINE}" * MANY, "-other\n", "+new\n")),
     "another line in the middle": ("v4a", v4a(f" {LINE}" * (MANY // 2), "-other\n", f" {LINE}" * (MANY // 2))),
     "another line at the beginning": ("v4a", v4a("-other\n", f" {LINE}" * MANY)),

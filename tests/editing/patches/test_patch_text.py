@@ -113,7 +113,7 @@ def test_a_lone_surrogate_is_refused_with_the_line(hunk: tuple[str, ...]) -> Non
             "    x = foo(a,\n            b,\n            c)\n",
         ),
     ],
-    ids=["one step out", "spaces for tabs", "a list of YAML", "a continuation line"],
+    ids=["one step further out", "spaces for tabs", "a list of YAML", "a continuation line"],
 )
 def test_added_lines_are_indented_like_their_surroundings(content: str, hunk: tuple[str, ...], expected: str) -> None:
     fs = filesystem(content)

@@ -16,7 +16,7 @@ Kind = Literal["tree", "git", "tar"]
 
 
 def worked_in(tmp_path: Path, session: Session, kind: Kind = "tree") -> HostFilesystem:
-    """Work in a directory whose files hold the secret for a while."""
+    """Work in a directory whose files temporarily contain the secret."""
     (tmp_path / "root").mkdir()
     fs = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store", snapshots=kind)
     tools = Toolset(session, fs)

@@ -1,4 +1,4 @@
-"""Sessions as git repositories: what git says of them, and that an export can go on from an earlier one."""
+"""Sessions as git repositories: how git sees them, and exports that continue from an earlier one."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ Note = Callable[[str, str], str]
 
 @pytest.fixture
 def note(toolset: Toolset) -> Note:
-    """A tool that knows nothing of the session: it writes a file, and then fails if told to."""
+    """A tool that knows nothing about the session: it writes a file, and then fails if requested."""
 
     def note(path: str, text: str) -> str:
         """Write a note."""

@@ -1,4 +1,4 @@
-"""A session in memory, mounted; skipped where FUSE cannot be had."""
+"""A session in memory, mounted; skipped if FUSE is not available."""
 
 from __future__ import annotations
 

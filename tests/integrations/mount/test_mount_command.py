@@ -1,4 +1,4 @@
-"""The command `weakfs mount`: what programs do there is in the session afterwards, also if it is killed."""
+"""The command `weakfs mount`: what programs do there is in the session afterwards, even if it is killed."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def weakfs(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def wait_until_left(place: Path) -> None:
-    """Wait for the end of the process that unmounts, if it can, when that of the mount has died."""
+    """Wait until the process that unmounts has ended, if possible, after the mount's process has died."""
     while list(unmounting(place)):
         time.sleep(0.02)
 
 
 def unmounting(place: Path) -> Iterator[int]:
-    """The process that waits for the death of a mount's, to unmount it."""
+    """The process that waits until the mount's process has died, and then unmounts."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             program, *arguments = path.read_bytes().split(b"\0")

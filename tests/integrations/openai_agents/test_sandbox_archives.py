@@ -54,13 +54,13 @@ HOSTILE: Mapping[str, tuple[tuple[str, Mapping[str, object]], ...]] = {
     "device": (("d", {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3}),),
     "fifo": (("f", {"type": tarfile.FIFOTYPE}),),
     "absolute link": (("l", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}),),
-    "link like the root": (("l", {"type": tarfile.SYMTYPE, "linkname": "/workspace2/x"}),),
+    "link with a name like the root": (("l", {"type": tarfile.SYMTYPE, "linkname": "/workspace2/x"}),),
     "link to above the root": (("l", {"type": tarfile.SYMTYPE, "linkname": "/workspace/../etc"}),),
     "link out": (("a/l", {"type": tarfile.SYMTYPE, "linkname": "../../x"}),),
     "through a link": (("l", {"type": tarfile.SYMTYPE, "linkname": "."}), ("l/x", {"size": 1})),
     "link at the root": ((".", {"type": tarfile.SYMTYPE, "linkname": "x"}),),
-    "too large a file": (("first", {"size": 1}), ("large", {"size": 33 << 20})),
-    "too long a name": (("first", {"size": 1}), ("n" * 300, {"size": 1})),
+    "a file that is too large": (("first", {"size": 1}), ("large", {"size": 33 << 20})),
+    "a name that is too long": (("first", {"size": 1}), ("n" * 300, {"size": 1})),
     "too deep": (("first", {"size": 1}), ("a/" * 90 + "x", {"size": 1})),
 }
 

@@ -92,7 +92,7 @@ def test_a_full_disk_is_an_error_and_not_retried_in_another_way(
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    """A session file with a large content beside it."""
+    """A session file with a large content next to it."""
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "large").write_bytes(LARGE)
     session = Session()

@@ -15,7 +15,7 @@ from weakfs.tools import ToolCalls
 
 
 class GatedStreams(AsyncStorageEventStore):
-    """`hold` closes the gate at a moment, "before" or "after" an append of so many frames takes effect."""
+    """`hold` closes the gate at a moment, "before" or "after" an append of that many frames takes effect."""
 
     def __init__(self) -> None:
         super().__init__(AsyncMemoryStorage())

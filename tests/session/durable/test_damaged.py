@@ -81,7 +81,7 @@ DAMAGE: dict[str, Callable[[Document], object]] = {
     "events": lambda document: document.update(events={tag: [1] for tag in document["events"]}),
     "lengths": lambda document: document["base"].update(lengths={"nothing": 5}),
     "heads": claim("heads", 10**15),
-    "heads below zero": claim("heads", -1),
+    "negative heads": claim("heads", -1),
 }
 
 

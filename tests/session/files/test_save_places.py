@@ -189,7 +189,7 @@ def open_folder() -> Generator[Path, None, None]:
 
 
 def as_nobody(folder: Path, words: str) -> str:
-    """Save as a user without rights and give the error, empty if there was none."""
+    """Save as an unprivileged user, and return the error, empty if there was none."""
     command = [sys.executable, "-m", "tests.faults.saving", str(folder / "s.json"), words, "1", "nobody"]
     environment = {**os.environ, "PYTHONPATH": str(TOP)}
     done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, timeout=300)

@@ -47,7 +47,7 @@ def content_at(session: Session, *segments: str) -> object:
 
 
 def save_again(path: Path, **options: bool) -> bytes:
-    """Load and save elsewhere; give the bytes."""
+    """Load and save elsewhere; return the bytes."""
     again = path.with_name("again.json")
     load(path).save(again, **options)
     return again.read_bytes()
@@ -313,12 +313,12 @@ def test_snapshots_with_stored_contents_can_be_rolled_back_to(file: Path) -> Non
 DAMAGED = {
     "a short digest": {"stored": "ab", "size": 1},
     "a digest in capitals": {"stored": "AB" * 32, "size": 1},
-    "a digest that leads out": {"stored": "../" + "a" * 61, "size": 1},
+    "a digest that leads out of the folder": {"stored": "../" + "a" * 61, "size": 1},
     "a negative size": {"stored": "ab" * 32, "size": -1},
-    "a size that is no number": {"stored": "ab" * 32, "size": True},
+    "a size that is not a number": {"stored": "ab" * 32, "size": True},
     "no size": {"stored": "ab" * 32},
     "more fields": {"stored": "ab" * 32, "size": 1, "x": 1},
-    "a content to come": {"stored": "ab" * 32, "size": 1, "blob": 5},
+    "a content in a later row": {"stored": "ab" * 32, "size": 1, "blob": 5},
     "a content of another size": {"stored": "ab" * 32, "size": 100, "blob": 0},
 }
 

@@ -75,7 +75,7 @@ CLEAN: dict[str, tuple[dict[str, str], Change, Change, dict[str, str]]] = {
         write("/a", EDITED),
         {"/a": EDITED + "end\n", "/a.bak": LINES},
     ),
-    "a directory moved away and made again": (
+    "a directory moved away and created again": (
         D,
         also(move("/d /e"), write("/d/b", "b\nb\n")),
         also(write("/d/a", EDITED), write("/d/new", "n")),
@@ -111,7 +111,7 @@ CLEAN: dict[str, tuple[dict[str, str], Change, Change, dict[str, str]]] = {
         move("/e /n"),
         {"/n/a": "a", "/n/b": "b"},
     ),
-    "both make the directory that they move into": (
+    "both create the directory that they move into": (
         {"/a": LINES, "/b": "b\n"},
         move("/a /n/a"),
         also(move("/a /n/a"), move("/b /n/b")),
@@ -150,7 +150,7 @@ CONFLICTS: dict[str, tuple[dict[str, str], Change, Change, str, dict[str, str], 
         {"/e/a": LINES},
         {},
     ),
-    "moved to a name that the other side made": (
+    "moved to a name that the other side created": (
         A,
         move("/a /b"),
         write("/b", "new\n"),
@@ -174,7 +174,7 @@ CONFLICTS: dict[str, tuple[dict[str, str], Change, Change, str, dict[str, str], 
         {"/e/b": "b", "/e/d/a": "a"},
         {"/d/a": "a", "/d/e/b": "b"},
     ),
-    "two directories with a file of one name moved to one name": (
+    "two directories with a file of the same name moved to one name": (
         {"/d/x": "1\n", "/e/x": "2\n"},
         move("/d /n"),
         move("/e /n"),
@@ -217,7 +217,7 @@ def test_incompatible_changes_are_conflicts_of_their_kind(
         check_history(sides.session, tmp_path / "theirs.json")
 
 
-@pytest.mark.parametrize("name", ["moved to a name that the other side made", "two files moved to one name"])
+@pytest.mark.parametrize("name", ["moved to a name that the other side created", "two files moved to one name"])
 def test_a_conflict_about_a_name_holds_the_entries_of_both_sides(name: str) -> None:
     files, one, other, _, of_one, of_other = CONFLICTS[name]
     for ours, theirs, of_ours, of_theirs in ((one, other, of_one, of_other), (other, one, of_other, of_one)):

@@ -1,4 +1,4 @@
-"""Record numbers inside events, slices and snapshots after a merge: they go on naming the record that was meant."""
+"""Record numbers inside events, slices and snapshots after a merge: they still refer to the same records."""
 
 from __future__ import annotations
 

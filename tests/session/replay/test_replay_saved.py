@@ -1,4 +1,4 @@
-"""Sessions that were saved are replayed: by any version's file, whatever the hash seed, and after an interrupt."""
+"""Saved sessions are replayed: from a file of any version, whatever the hash seed, and after an interrupt."""
 
 from __future__ import annotations
 

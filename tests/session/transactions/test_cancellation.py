@@ -14,7 +14,7 @@ from weakfs.session import Cancellation, TransactionCancelled
 
 
 class Hanging:
-    """A transaction in a thread of its own: it writes, hangs until it is let go, and then goes on."""
+    """A transaction in a thread of its own: it writes, hangs until it is released, and then continues."""
 
     def __init__(self, session: Session, work: object, after: object) -> None:
         self.cancellation = Cancellation()

@@ -14,7 +14,7 @@ from weakfs.session import Record
 
 
 def merged_fork() -> tuple[Desk, Record]:
-    """Return a session with a merged fork whose calls are c11 and c12, beside c2 and after c1."""
+    """Return a session with a merged fork whose calls are c11 and c12, in parallel with c2 and after c1."""
     desk = in_memory()
     desk.write("/a", LINES)
     fork = desk.session.fork()

@@ -44,7 +44,7 @@ def test_a_repaired_stream_has_everything_before_the_damage(tmp_path: Path) -> N
                 break
             problems = store.check(STREAM)
         else:
-            pytest.fail(f"the repair does not come to an end: {problems}")
+            pytest.fail(f"the repair does not end: {problems}")
         if problems:
             continue
         head, frames = store.head(STREAM), list(store.read(STREAM))

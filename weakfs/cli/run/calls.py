@@ -19,7 +19,7 @@ from weakfs.transcripts.comparison import RECORDED_FAILURE, Importer, Verdict, r
 
 # A transcript may come from anywhere. Running it changes files, and runs its shell commands only if the user asks.
 PERFORMED = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
-# After every so many calls, history that need not be kept is dropped.
+# History that need not be kept is dropped whenever this many calls have been made.
 FORGOTTEN_AFTER = 100
 # The status counted for a call that is not run, unless it failed in the recording.
 NOT_PERFORMED = "not_performed"

@@ -22,7 +22,7 @@ from weakfs.platforms import (
 
 
 def write_atomically(path: str, pieces: Iterable[bytes]) -> None:
-    """Write `pieces` to `path` in order: to a temporary file beside it, fsync, rename, fsync of the folder.
+    """Write `pieces` to `path` in order: to a temporary file next to it, fsync, rename, fsync of the folder.
 
     Whatever happens, `path` holds either its old contents or all of the new ones. Two writers take turns. The temporary
     file's name is fixed, so that the next writer reuses a file that a killed process left. Raise `OSError` with the

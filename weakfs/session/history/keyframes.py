@@ -46,11 +46,11 @@ LASTING_SHARE = 0.65
 RECORD_SIZE = 250
 # Texts up to this length are not counted.
 SHORT = 128
-# A draft advances once every so many records, by so many steps of 10 to 20 µs. With 100,000 files, it is complete after
+# A draft advances once every `PACE` records, by `STEPS` steps of 10 to 20 µs. With 100,000 files, it is complete after
 # about 1,400 records.
 PACE = 4
 STEPS = 32
-# A draft that is not complete after so many records is completed at once, or dropped if another thread has it.
+# A draft that is not complete after this many records is completed at once, or dropped if another thread has it.
 PATIENCE = 3 * STRETCH
 # How many records are counted in one step.
 ROWS = 16

@@ -1,1 +1,1 @@
-"""Undo: operations that take earlier work back, and that can be taken back themselves."""
+"""Undo: operations that undo earlier work, and that can be undone themselves."""
