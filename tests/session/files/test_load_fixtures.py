@@ -13,6 +13,7 @@ from fixtures.sessions.kinds import registry
 from fixtures.sessions.portrait import portrait
 from fixtures.sessions.summary import summary
 from weakfs import Session
+from weakfs.session import UnsupportedVersion
 from weakfs.session.files.session_file import VERSION
 from weakfs.tools import ToolCall
 
@@ -79,3 +80,12 @@ def test_calls_that_a_version_stores_once_are_loaded(version: int, tmp_path: Pat
     assert len(row["records"]) == len([record for record in told.records if isinstance(record.event, ToolCall)])
     session.save(tmp_path / "s.json")
     assert (tmp_path / "s.json").read_bytes() == (FOLDER / f"v{VERSION}-calls.json").read_bytes()
+
+
+@pytest.mark.parametrize("version", [0, VERSION + 1, "4", None, True])
+def test_the_message_about_an_unsupported_version_names_the_supported_ones(version: object, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_bytes(orjson.dumps({**orjson.loads((FOLDER / f"v{VERSION}.json").read_bytes()), "version": version}))
+    with pytest.raises(UnsupportedVersion, match=f"this library reads 1 to {VERSION}; use the release") as caught:
+        Session.load(path)
+    assert str(caught.value).startswith(f"$.version: the file has format version {version!r}")

@@ -274,7 +274,7 @@ def _checked(document: Any) -> dict[str, Any]:
     if type(version) is not int or version not in READABLE:
         raise UnsupportedVersion(
             f"the file has format version {version!r:.60} and this library reads "
-            f"{' and '.join(map(str, READABLE))}; use the release of weakfs that wrote it, or a newer one",
+            f"{READABLE[0]} to {READABLE[-1]}; use the release of weakfs that wrote it, or a newer one",
             where="$.version",
         )
     return document
