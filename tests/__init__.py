@@ -1,1 +1,1 @@
-"""Tests of weakfs. A package, so that the models in `tests.models` can be imported from every room."""
+"""Tests of weakfs. A package, so that the models in `tests.models` can be imported everywhere."""

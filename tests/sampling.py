@@ -8,7 +8,7 @@ parameters: `exhaustive` leaves out the tests that it marks, `sampled` keeps onl
 it takes to have each value of each parameter once, and with `by_rule=True` only one of each test. A parameter `seed`
 that is a number stands for repeats of one rule: of its values `sample` chooses some. A third mark, `thinned`, holds
 with `--exhaustive` too: of each test one combination is kept, or with `by=NAME, whole=VALUE` one for each value of the
-parameter `NAME`, and all for `VALUE`. It is for what others prove case by case, on top of the same code.
+parameter `NAME`, and all for `VALUE`. It is for behavior that other tests check case by case, on top of the same code.
 """
 
 from __future__ import annotations

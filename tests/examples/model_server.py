@@ -181,7 +181,7 @@ class ModelServer:
 
 
 def cut(turn: Turn, stop: str) -> Turn:
-    """Give a turn as it is when the model runs out of tokens in the middle of its last call."""
+    """Return a turn as it is when the model runs out of tokens in the middle of its last call."""
     *whole, last = turn.calls
     torn = evolve(last, arguments=last.text[: len(last.text) // 2])
     return evolve(turn, calls=(*whole, torn), stop=stop)

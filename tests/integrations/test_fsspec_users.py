@@ -1,4 +1,4 @@
-"""Programs that open files through fsspec, on the files of a session. Each is skipped where it is not installed."""
+"""Programs that open files through fsspec, on the files of a session. Each is skipped if it is not installed."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def test_an_idle_process_is_ended(start: Start) -> None:
 
 
 def test_too_many_processes_end_with_their_sandbox(tmp_path: Path, table: ProcessTable) -> None:
-    """Not a true fork bomb: of root's processes the supervisor counts them, and one could take all ids before that."""
+    """Not a true fork bomb: the supervisor counts root's processes, and a bomb could take all ids before that."""
     if BUBBLEWRAP.problem():
         pytest.skip(f"no sandbox: {BUBBLEWRAP.problem()}")
     options = CommandOptions(bubblewrap=BUBBLEWRAP, limits=CommandLimits(max_processes=40))

@@ -36,7 +36,7 @@ def witness(tmp_path: Path) -> Iterator[Witness]:
 
 @pytest.fixture
 def until_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> float:
-    """A timeout that is over when the file `begun` is there and something is printed, however slow the machine is."""
+    """A timeout that ends when the file `begun` exists and something was printed, however slow the machine is."""
     monotonic = time.monotonic
 
     def jumping() -> float:

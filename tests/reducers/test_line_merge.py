@@ -37,7 +37,7 @@ def longest(a: Sequence[bytes], b: Sequence[bytes]) -> int:
 
 
 def check(a: Sequence[bytes], b: Sequence[bytes], found: list[Match]) -> None:
-    """Check that stretches are in order, equal on both sides, as long as can be, and as many as can be."""
+    """Check that stretches are in order, equal on both sides, and as long and as many as possible."""
     i = j = total = 0
     for x, y, length in found:
         assert length > 0
@@ -214,7 +214,7 @@ def test_merges_have_the_results_in_the_table(base: bytes, ours: bytes, theirs: 
 
 
 def salted(count: int, salt: int, seed: int) -> list[bytes]:
-    """Return equal lines with others strewn in: every diagonal of the comparison has long equal runs."""
+    """Return equal lines with others scattered among them: every diagonal of the comparison has long equal runs."""
     text = [b"x\n"] * count
     for at in sorted(Random(seed).sample(range(count), salt)):
         text[at] = b"y\n"

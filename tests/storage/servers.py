@@ -33,7 +33,7 @@ NOBODY = 65534
 
 
 def need(what: str, *, is_there: bool) -> None:
-    """Skip the test if something is missing; fail it where everything should be installed."""
+    """Skip the test if something is missing, or fail it if everything should be installed."""
     if not is_there:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{what} is not installed")
 
@@ -240,7 +240,7 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 
 @contextmanager
 def azure() -> Iterator[Server]:
-    """Start Azurite, which simulates Azure's storage (`npm install azurite`); skip the test where it is missing."""
+    """Start Azurite, which simulates Azure's storage (`npm install azurite`); skip the test if it is missing."""
     need_package("obstore")
     program = shutil.which("azurite-blob")
     if program is None:

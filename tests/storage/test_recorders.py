@@ -104,7 +104,7 @@ class StreamRecorder(ApplicationRecorder):
 
 
 class StreamSubscription(Subscription[StreamRecorder]):
-    """What is appended to the stream, for which it waits."""
+    """Waits for what is appended to the stream."""
 
     def __next__(self) -> Notification:
         while not self._has_been_stopped:

@@ -1,4 +1,4 @@
-"""Tools made of a function, and toolsets with them."""
+"""Tools made from functions, and toolsets with them."""
 
 from __future__ import annotations
 

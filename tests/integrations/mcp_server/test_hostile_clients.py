@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("never_hung")]
 
 
 class RawClient:
-    """A client that may send anything; what the server answers is waited for by its id."""
+    """A client that may send anything, and waits for the server's answers by id."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process

@@ -1,4 +1,4 @@
-"""What programs do in a mount is done to the session's files, one event a change, and part of the call under way."""
+"""What programs do in a mount is done to the session's files, one event per change, as part of the running call."""
 
 from __future__ import annotations
 

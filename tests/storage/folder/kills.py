@@ -1,7 +1,7 @@
 """Kill a process repeatedly during its work on a stream: `python -m tests.storage.folder.kills`.
 
 Each attempt is a process of its own, forked from this one, that is killed at one call to the system, or at a random
-moment. This process then looks at what is there. Prints what was found as JSON. Run by test_kills.py.
+moment. This process then examines what is left. Prints what was found as JSON. Run by test_kills.py.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def test_gemini_declarations_form_a_tool_of_the_client_library() -> None:
 
 
 def upper_types(value: object) -> object:
-    """Write types as the client library does, which takes both cases."""
+    """Write types as the client library does, which accepts both cases."""
     if isinstance(value, dict):
         items = cast(Definition, value)
         return {
