@@ -216,6 +216,18 @@ def test_a_packed_tree_is_untracked_by_the_garbage_collector() -> None:
     assert not gc.is_tracked(packed)
 
 
+def test_a_fold_leaves_nothing_for_the_garbage_collector() -> None:
+    run = run_of([FileWritten(f"/a/{number}", b"x", number) for number in range(500)])
+    gc.collect()
+    gc.disable()
+    try:
+        folded(Log((EMPTY_TREE,)), run)
+        garbage = gc.collect()
+    finally:
+        gc.enable()
+    assert garbage < 10
+
+
 def directories(count: int) -> FileTree:
     file = leaf.file(b"content", at=1)
     return tree_of({f"d{number}": tree_of({"below": tree_of({"f": file})}) for number in range(count)})

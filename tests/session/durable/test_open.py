@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sqlite3
 from collections.abc import Iterable
@@ -331,6 +332,33 @@ def test_a_location_without_a_storage_or_session_is_refused(tmp_path: Path) -> N
     with pytest.raises(ValueError, match="session_id is ''"):
         Session.open(tmp_path, "")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_session_was_opened_with_is_gone_at_once(tmp_path: Path) -> None:
+    # Not only after a garbage collection, which would visit every record.
+    with closing(Session.open(tmp_path, "s")) as session:
+        fs = InMemoryFilesystem(session)
+        for number in range(400):
+            fs.write(f"/a/{number}", f"text {number}")
+        session.checkpoint()
+        for number in range(200):
+            fs.write(f"/b/{number}", f"text {number}")
+
+    def open_and_go_on() -> None:
+        with closing(Session.open(tmp_path, "s")) as session:
+            InMemoryFilesystem(session).write("/c", "more")
+            session.at(300)
+            session.checkpoint()
+
+    open_and_go_on()
+    gc.collect()
+    gc.disable()
+    try:
+        open_and_go_on()
+        garbage = gc.collect()
+    finally:
+        gc.enable()
+    assert garbage < 100
 
 
 def test_a_stream_that_was_cut_before_its_checkpoint_is_not_opened(tmp_path: Path) -> None:

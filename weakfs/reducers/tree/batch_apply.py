@@ -206,13 +206,12 @@ def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[Fi
     # Tails are joined with what they are appended to.
     read_together(tail for _, type_, fields in run if type_ is e.FileAppended and type(tail := fields[1]) is Rope)
     draft = TreeDraft(EMPTY_TREE if before is None else before)
-    handlers = draft.handlers
     for _, type_, fields in run:
-        handler = handlers.get(type_)
+        handler = HANDLERS.get(type_)
         if handler is None:
             draft.reduce(type_, fields)
         else:
-            handler(*fields)
+            handler(draft, *fields)
     tree = draft.tree()
     if isinstance(values, Log):
         return values if tree is before else values.replace_last(tree)
@@ -220,18 +219,9 @@ def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[Fi
 
 
 class TreeDraft:
-    """A tree that is being changed. `handlers` maps each type of event to the method that takes its fields."""
+    """A tree that is being changed."""
 
     def __init__(self, tree: FileTree | Packed) -> None:
-        self.handlers: dict[type, Callable[..., None]] = {
-            e.FileWritten: self.on_file_written,
-            e.FileAppended: self.on_file_appended,
-            e.FileSpliced: self.on_file_spliced,
-            e.DirectoryMade: self.on_directory_made,
-            e.EntryDeleted: self.on_entry_deleted,
-            e.EntryMoved: self.on_entry_moved,
-            e.EntryCopied: self.on_entry_copied,
-        }
         self._begin(tree)
 
     def _begin(self, tree: FileTree | Packed) -> None:
@@ -375,3 +365,16 @@ class TreeDraft:
 
 def _is_file(entry: Entry | None) -> bool:
     return type(entry) is tuple and len(entry) == LEAF and type(entry[CONTENT]) not in NO_FILE
+
+
+# For each type of event, the method that takes its fields. In the instance, these would refer back to it, and only a
+# garbage collection would free it with all its directories.
+HANDLERS: dict[type, Callable[..., None]] = {
+    e.FileWritten: TreeDraft.on_file_written,
+    e.FileAppended: TreeDraft.on_file_appended,
+    e.FileSpliced: TreeDraft.on_file_spliced,
+    e.DirectoryMade: TreeDraft.on_directory_made,
+    e.EntryDeleted: TreeDraft.on_entry_deleted,
+    e.EntryMoved: TreeDraft.on_entry_moved,
+    e.EntryCopied: TreeDraft.on_entry_copied,
+}

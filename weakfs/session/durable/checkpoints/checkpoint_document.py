@@ -113,8 +113,9 @@ def written_checkpoint(
             "marks": [[entry.seq, entry.digest, entry.lengths] for entry in marks],
         }
     )
-    for stored in (document.stored, of_records.stored):
-        contents |= there.missing_of(stored)
+    for used in (document, of_records):
+        contents |= there.missing_of(used.stored)
+        used.close()
     written = Written(
         line.seq,
         len(text),

@@ -312,6 +312,7 @@ class Checkpointing:
         self.states.entries = [StatesEntry(*entry) for entry in fields.take("states", list)]
         marks = tuple(MarkEntry(*entry) for entry in fields.take("marks", list))
         loaded = LoadedCheckpoint(self.history.decoder, fields, size, self.history, self.states.logs_of)
+        loaded.close()
         fields.done()
         line = loaded.line
         self.history.decoder.rules = loaded.rules
