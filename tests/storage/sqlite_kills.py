@@ -1,6 +1,7 @@
 """Kill a process at one system call of SQLite after another: `python -m tests.storage.sqlite_kills`.
 
-Each attempt is a process of its own, forked from this one, to which strace attaches. strace kills it before its n-th call of a kind. This process then examines what is left. Prints what was found as JSON. Run by test_sqlite.py.
+Each attempt is a process of its own, forked from this one, to which strace attaches. strace kills it before its n-th
+call of a kind. This process then examines what is left. Prints what was found as JSON. Run by test_sqlite.py.
 """
 
 from __future__ import annotations
