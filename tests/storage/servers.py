@@ -42,9 +42,6 @@ def need_package(name: str) -> None:
     need(f"the package {name}", is_there=importlib.util.find_spec(name) is not None)
 
 
-_reserved: list[socket.socket] = []
-
-
 def free_port() -> int:
     """Return a port that no server listens on, and that no other tests on this machine use while this process lives.
 
@@ -60,7 +57,7 @@ def free_port() -> int:
             except OSError:
                 reserved.close()
                 continue
-        _reserved.append(reserved)
+        reserved.detach()
         return port
     raise RuntimeError("cannot find a free port")
 

@@ -32,8 +32,12 @@ def processes(tmp_path: Path) -> Iterator[ProcessList]:
     made.close()
 
 
-def start(proc: Path, pid: int, variables: str = f"A=b\0{MARK}\0", state: str = "S") -> None:
+def start(
+    proc: Path, pid: int, variables: str = f"A=b\0{MARK}\0", state: str = "S", arguments: str = "sleep\0"
+) -> None:
     (proc / str(pid)).mkdir()
+    (proc / str(pid) / "exe").symlink_to("/bin/sleep")
+    (proc / str(pid) / "cmdline").write_text(arguments)
     (proc / str(pid) / "stat").write_text(f"{pid} (a name) {state} 1 1")
     (proc / str(pid) / "environ").write_text(variables)
 
@@ -70,6 +74,29 @@ def test_a_process_that_is_about_to_exec_another_program_is_found(
     start(tmp_path, 10, "")
     monkeypatch.setattr(time, "sleep", lambda _: (tmp_path / "10" / "environ").write_text(MARK))
     assert sorted(processes.all()) == [10]
+
+
+def test_a_process_that_takes_long_to_exec_is_found(
+    processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(tmp_path, 10, "", arguments="")
+    pauses = iter(range(1000))
+
+    def go_on_at_last(seconds: float) -> None:
+        if next(pauses) == 999:
+            (tmp_path / "10" / "environ").write_text(MARK)
+
+    monkeypatch.setattr(time, "sleep", go_on_at_last)
+    assert sorted(processes.all()) == [10]
+
+
+def test_a_process_that_dies_is_not_waited_for(
+    processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(tmp_path, 10, "", arguments="")
+    dead = "10 (a name) Z 1 1" + " 0" * 14 + " 1"
+    monkeypatch.setattr(time, "sleep", lambda _: (tmp_path / "10" / "stat").write_text(dead))
+    assert processes.all() == {}
 
 
 # A process whose first thread ends while another one runs.

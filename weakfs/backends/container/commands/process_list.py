@@ -21,8 +21,11 @@ GENERATIONS = 20
 # The number of threads among the fields of /proc/PID/stat that follow the name.
 THREADS = 17
 
-# The maximum number of pauses to wait for `execve` to end.
-EXECUTING, PAUSE = 5, 0.0005
+# The maximum number of pauses, in seconds, to wait for `execve` to end: at least 10 s.
+EXECUTING, PAUSE = 20_000, 0.0005
+
+# How many times to look at a process that has no environment variables before it is believed.
+BARE = 5
 
 
 @frozen
@@ -77,25 +80,45 @@ class ProcessList:
 
     def _listed(self, pid: str, *, marked: bool) -> Listed | None:
         try:
-            fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
-            # A process whose first thread has ended looks dead, although its other threads may be running.
-            if fields[0] in (b"Z", b"X") and int(fields[THREADS]) <= 1:
-                return None
-            mark = self._mark(pid) if marked or self._only else ""
-            return Listed(int(pid), int(fields[1]), int(fields[2]), mark)
+            for left in reversed(range(EXECUTING)):
+                fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
+                # A process whose first thread has ended looks dead, although its other threads may be running.
+                if fields[0] in (b"Z", b"X") and int(fields[THREADS]) <= 1:
+                    return None
+                mark = self._mark(pid) if marked or self._only else ""
+                if mark is not None or left == 0:
+                    return Listed(int(pid), int(fields[1]), int(fields[2]), mark or "")
+                time.sleep(PAUSE)
         except (OSError, IndexError, ValueError):
-            return None
+            pass
+        return None
 
-    def _mark(self, pid: str) -> str:
+    def _mark(self, pid: str) -> str | None:
+        """Return the mark of a process, "" if it has none, and `None` while it is in `execve`.
+
+        Then it has a program, but neither arguments nor environment variables. On a busy machine this may take long.
+        """
         start = f"{VARIABLE}=".encode()
-        for _ in range(EXECUTING):
+        for _ in range(BARE):
             with suppress(OSError):
                 if variables := self._variables(pid):
                     found = [one for one in variables.split(b"\0") if one.startswith(start)]
                     return found[0][len(start) :].decode("utf-8", "replace") if found else ""
-            # During `execve`, a process has no environment variables for a moment.
+            if self._is_executing(pid):
+                return None
+            # It may have come out of `execve` in between, or gone into another one.
             time.sleep(PAUSE)
         return ""
+
+    def _is_executing(self, pid: str) -> bool:
+        if self._read(f"{pid}/cmdline"):
+            return False
+        try:
+            os.readlink(f"{pid}/exe", dir_fd=self._proc)
+        except OSError:
+            # A thread of the kernel, or a process that dies.
+            return False
+        return True
 
     def _variables(self, pid: str) -> bytes:
         """Read the environment of a process. If its first thread has ended, read it from another thread."""

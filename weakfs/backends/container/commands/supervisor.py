@@ -28,8 +28,8 @@ from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY, HANDLE
 
-# Timeouts in seconds: for the supervisor to start, and for processes to die.
-STARTING, KILLING = 30.0, 10.0
+# Timeouts in seconds: for the supervisor to start, for processes to die, and for a container to end.
+STARTING, KILLING, STOPPING = 30.0, 10.0, 30.0
 
 # How often dead processes are looked for.
 PAUSE = 0.0005
@@ -212,7 +212,7 @@ class Supervisor:
         if self._end is None:
             return False
         self._end()
-        until = monotonic() + KILLING
+        until = monotonic() + STOPPING
         while self._has_container and monotonic() < until:
             time.sleep(PAUSE)
         return not self._has_container
