@@ -87,7 +87,8 @@ class Frame:
         """Close the directory, if it is open."""
         if self.descriptor >= 0:
             try:
-                put_back(self.descriptor, self.bits)
+                if self.bits is not None:
+                    put_back(self.descriptor, self.bits)
             finally:
                 os.close(self.descriptor)
                 self.descriptor, self.bits = -1, None

@@ -64,7 +64,7 @@ def scan(
         sink = Interruptible(sink, bounds.check)
     work = _Scanner(sink, on_file, bounds, unwanted)
     top = Frame(os.dup(descriptor), "", "", status_of(os.fstat(descriptor)), known.root if known is not None else None)
-    return work.run(top, lambda: _listed(descriptor, work.room))
+    return work.run(top, lambda: _listed(descriptor, bounds))
 
 
 def scan_entry(
@@ -96,13 +96,14 @@ def scan_entry(
     )
 
 
-def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
-    """Return the status of the entries of a directory, by host name, for at most `room` entries."""
+def _listed(descriptor: int, bounds: ScanLimits | None) -> dict[str, Status]:
+    """Return the status of the entries of a directory, by host name, for as many as the bounds leave room for."""
+    room = None if bounds is None else bounds.room
     try:
         with os.scandir(descriptor) as found:
+            if room is None and not is_interruptible():
+                return {entry.name: status_of(entry.stat(follow_symlinks=False)) for entry in found}
             entries = islice(found, room)
-            if not is_interruptible():
-                return {entry.name: status_of(entry.stat(follow_symlinks=False)) for entry in entries}
             fresh: dict[str, Status] = {}
             while some := {
                 entry.name: status_of(entry.stat(follow_symlinks=False)) for entry in islice(entries, STRIDE)
@@ -131,11 +132,6 @@ class _Scanner:
         self.unwanted = unwanted
         self.started_at = time.time_ns()
         self.files_read = 0
-
-    @property
-    def room(self) -> int | None:
-        """How many entries the next directory may have."""
-        return None if self.bounds is None else self.bounds.room
 
     def run(self, top: Frame, listed: Callable[[], dict[str, Status]]) -> Scan:
         stack = [top]
@@ -188,7 +184,7 @@ class _Scanner:
         below = Frame(-1, host, f"{frame.path}/{canonical_name(host)}", status, known)
         try:
             below.open(frame.descriptor)
-            fresh = _listed(below.descriptor, self.room)
+            fresh = _listed(below.descriptor, self.bounds)
         except TimeoutError:
             below.close()
             raise
