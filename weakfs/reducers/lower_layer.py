@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from attrs import field
 
@@ -16,6 +16,8 @@ from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, Steps
 from weakfs.session.slices.table import Table
+
+V = TypeVar("V")
 
 
 @event("fs/lower_found")
@@ -93,8 +95,8 @@ def completed(base: Table, ours: Table, theirs: Table) -> list[FileTree]:
 
     Two forks that edit the same lower file both copied it up: that copy is their merge base.
     """
-    found = [_found(table) for table in (base, ours, theirs)]
-    trees = [cast("Log[FileTree]", table.get("fs/tree", Log())).last() or EMPTY_TREE for table in (base, ours, theirs)]
+    found = [_latest(table, "fs/lower_found", NOTHING_FOUND).tree for table in (base, ours, theirs)]
+    trees = [_latest(table, "fs/tree", EMPTY_TREE) for table in (base, ours, theirs)]
     if all(one is EMPTY_TREE for one in found):
         return trees
     return [
@@ -106,6 +108,6 @@ def _completed(tree: FileTree, known: FileTree, other: FileTree) -> FileTree:
     return filled(tree, missing(known, other), ())
 
 
-def _found(table: Table) -> FileTree:
-    values = cast("Log[LowerFound]", table.get("fs/lower_found", Log()))
-    return (values.last() or NOTHING_FOUND).tree
+def _latest(table: Table, tag: str, default: V) -> V:
+    values = cast("Log[V] | None", table.get(tag))
+    return default if values is None else values.last(default)

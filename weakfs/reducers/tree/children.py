@@ -118,13 +118,15 @@ def differences(before: Children, after: Children) -> Iterator[tuple[str, Any, A
             if new is not old:
                 yield name, old, new
         return
-    old_names, new_names = as_dict(before), as_dict(after)
-    for name, old in old_names.items():
-        new = new_names.get(name)
+    old_places, old_nodes = before if len(before) == PAIR else pair(as_dict(before))
+    new_places, new_nodes = after if len(after) == PAIR else pair(as_dict(after))
+    for name, old in zip(old_places, old_nodes, strict=True):
+        place = new_places.get(name)
+        new = None if place is None else new_nodes[place]
         if new is not old:
             yield name, old, new
-    for name, new in new_names.items():
-        if name not in old_names:
+    for name, new in zip(new_places, new_nodes, strict=True):
+        if name not in old_places:
             yield name, None, new
 
 

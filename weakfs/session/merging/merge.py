@@ -189,7 +189,7 @@ def absorb(
             _, after = changed(rules, state, after, event_of(rules, row), logs_only=True)
     shape = rules.registry.by_type[Merged]
     block_end = line.seq + 1 + len(rows)
-    seq = line.add((at, cause, tag_of(Merged), shape.pack(event)), state, logs, mark=True, block_end=block_end)
+    seq = line.add((at, cause, shape.tag, shape.pack(event)), state, logs, mark=True, block_end=block_end)
     line.add_merged(rows, after)
     line.add_keyframe(Mark(line.seq, state, after, block_end))
     return seq, event, renumbering
@@ -232,13 +232,14 @@ def merged_state(
 def renumbered_row(rules: Rules, row: Row, renumbering: Renumbering) -> Row:
     """Return a row with the record numbers in its event mapped; the same row if there are none."""
     at, cause, tag, values = row
-    mapped = _mapped(rules.registry.shape(tag), values, renumbering)
+    shape = rules.registry.shape(tag)
+    mapped = _mapped(shape, values, renumbering)
     if tag in WITH_STATE:
         place = WITH_STATE[tag]
         mapped = (*mapped[:place], renumbered_table(rules, mapped[place], renumbering), *mapped[place + 1 :])
-    elif tag == tag_of(SliceAppended):
+    elif shape.cls is SliceAppended:
         mapped = (values[0], _renumbered(rules, values[1], renumbering))
-    elif tag == tag_of(SliceSeeded):
+    elif shape.cls is SliceSeeded:
         mapped = (values[0], tuple(_renumbered(rules, item, renumbering) for item in values[1]))
     return row if mapped is values else (at, cause, tag, mapped)
 
