@@ -36,7 +36,7 @@ CALLS: dict[str, tuple[str, dict[str, object]]] = {
     "edit_file": ("edit", {"old_string": "a", "new_string": "b"}),
     "write_file": ("write", {"content": "a", "create_parents": False}),
     "stat": ("stat", {}),
-    "rm": ("stat", {}),
+    "rm": ("delete", {}),
     "ls": ("list", {}),
 }
 

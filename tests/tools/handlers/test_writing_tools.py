@@ -269,3 +269,19 @@ def test_impossible_moves_have_their_own_status(toolset: Toolset) -> None:
     assert codes("/empty", "/src/app.py") == ("error", "not_a_directory")
     assert codes("/none", "/x") == ("not_found", "not_found")
     assert codes("/", "/x") == ("error", "invalid_input")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "verb"),
+    [
+        ("rm", {"path": "/gone"}, "delete"),
+        ("mv", {"source": "/gone", "destination": "/b"}, "move"),
+        ("cp", {"source": "/gone", "destination": "/b"}, "copy"),
+    ],
+)
+def test_a_missing_entry_is_reported_by_the_change_that_was_wanted(
+    toolset: Toolset, tool: str, arguments: dict[str, str], verb: str
+) -> None:
+    result = toolset.call(tool, arguments)
+    assert (result.status, result.error_code) == ("not_found", "not_found")
+    assert result.message.startswith(f"cannot {verb} '/gone': there is no such entry; list '/'")

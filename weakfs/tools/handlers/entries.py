@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.filesystem import Filesystem
 from weakfs.messages import plural
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
@@ -31,7 +32,7 @@ class RmReceipt(Receipt):
 def rm_handler(params: RmParams, *, context: ToolContext) -> ToolResult[RmReceipt]:
     """Remove a file, a link or a directory."""
     fs = require_filesystem(context)
-    path = fs.stat(params.path).path
+    path = _path_of(fs, params.path)
     removed = fs.delete(path, recursive=params.recursive)
     summary = f"Removed {path}" + (f" ({plural(removed, 'entry')})" if removed > 1 else "")
     return answer(RmReceipt(path=path, removed=removed, summary_text=summarize(summary)))
@@ -84,7 +85,7 @@ class TransferReceipt(Receipt):
 def mv_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[TransferReceipt]:
     """Move or rename an entry; a file at the destination is replaced."""
     fs = require_filesystem(context)
-    source, existed = fs.stat(params.source).path, fs.exists(params.destination)
+    source, existed = _path_of(fs, params.source), fs.exists(params.destination)
     fs.move(source, params.destination)
     return _transferred("Moved", source, fs.stat(params.destination).path, existed)
 
@@ -92,9 +93,14 @@ def mv_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
 def cp_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[TransferReceipt]:
     """Copy an entry, including everything in a directory; a file at the destination is replaced."""
     fs = require_filesystem(context)
-    source, existed = fs.stat(params.source).path, fs.exists(params.destination)
+    source, existed = _path_of(fs, params.source), fs.exists(params.destination)
     fs.copy(source, params.destination)
     return _transferred("Copied", source, fs.stat(params.destination).path, existed)
+
+
+def _path_of(fs: Filesystem, path: str) -> str:
+    """Return the canonical path of an entry. Without an entry, return the path unchanged, and the change refuses it."""
+    return fs.stat(path).path if fs.exists(path) else path
 
 
 def _transferred(verb: str, source: str, destination: str, existed: bool) -> ToolResult[TransferReceipt]:
