@@ -8,7 +8,7 @@ from attrs import frozen
 from weakfs import Registry, Session
 from weakfs.session import append_all
 from weakfs.session.history.log import STRETCH
-from weakfs.session.history.packing import AT_ONCE, NEAR, PackedRecords, PackedValues
+from weakfs.session.history.packing import AT_ONCE, NEAR, PackedRecords, PackedValues, is_loose
 from weakfs.session.history.record_columns import column_stretches
 
 ENOUGH = STRETCH * (NEAR + 4) + 17
@@ -147,6 +147,27 @@ def test_the_newest_records_of_a_file_are_compressed_once_they_are_old(long: Ses
     values = [one.items for one, _ in line.logs[tag]._stretches() if isinstance(one.items, PackedValues)]
     assert {id(one.block) for one in values} <= blocks
     assert session.to_bytes() == loaded(session.to_bytes()).to_bytes()
+
+
+def test_the_newest_records_of_a_file_are_compressed_also_after_a_compaction(long: Session) -> None:
+    session = loaded(long.to_bytes())
+    session.compact(keep=ENOUGH - 3 * STRETCH)
+    calls = session[Said].all()
+
+    for number in range((NEAR + 3) * STRETCH):
+        session.dispatch(Said(number, "more"))
+
+    _, line, _ = session._parts()
+    packed = [one.items for one, _ in line.rows._stretches() if isinstance(one.items, PackedRecords)]
+    assert len(packed) > NEAR
+    assert not any(one.is_loose for one in packed)
+    (tag,) = line.logs
+    values = [one.items for one, _ in line.logs[tag]._stretches() if isinstance(one.items, PackedValues)]
+    assert not any(is_loose(one.block) for one in values)
+    blocks = {id(block) for one in packed for block in one.blocks}
+    # Only the values whose records were dropped have blocks of their own.
+    assert sum(id(one.block) not in blocks for one in values) == 3
+    assert session[Said].all()[: len(calls)] == calls
 
 
 def test_a_loaded_session_continues_like_the_one_that_was_saved() -> None:

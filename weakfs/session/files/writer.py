@@ -30,7 +30,7 @@ from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import JsonArray, JsonObject, Spool
 from weakfs.session.history.keyframes import PackedMark
 from weakfs.session.history.log import Log
-from weakfs.session.history.packing import PackedValues, are_same
+from weakfs.session.history.packing import Block, PackedValues, are_same
 from weakfs.session.history.record_columns import RecordColumns, column_stretches, numbers_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
@@ -67,10 +67,11 @@ class Document:
         # The packed values that keyframes share.
         self._unpacked: dict[int, Any] = {}
         # The records of the document, and the numbers of the records whose events a LOG slice may hold: by tag, and for
-        # those in one stretch, by the identity of the block in which their events are packed.
+        # those in one stretch, by the identity of the block in which their events are packed. The block is kept, so
+        # that its id is not reused if another thread compresses it meanwhile.
         self._rows, self._dropped = Log[Row](), 0
         self._recorded: dict[str, array[int]] = {}
-        self._packed: dict[int, Sequence[int]] = {}
+        self._packed: dict[int, tuple[Block, Sequence[int]]] = {}
         # The number of the record before the moment that is being written.
         self._seq = 0
 
@@ -161,7 +162,8 @@ class Document:
                 numbers = numbers_of(tag, tags, first)
                 self._recorded[tag].extend(numbers)
                 if tag in stretch.blocks:
-                    self._packed[id(stretch.blocks[tag])] = numbers
+                    block = stretch.blocks[tag]
+                    self._packed[id(block)] = block, numbers
         for seq, tag in enumerate(tags, first) if in_turn else ():
             if tag in in_turn:
                 show_until(seq - 1)
@@ -273,8 +275,9 @@ class Document:
         offset = bisect_right(recorded, self._seq) - len(values)
         for stretch, start, end in values._parts_since(skip, edge):
             base = stretch.start
-            if isinstance(stretch.items, PackedValues) and id(stretch.items.block) in self._packed:
-                yield list(self._packed[id(stretch.items.block)][start - base : end - base]), True
+            packed = self._packed.get(id(stretch.items.block)) if isinstance(stretch.items, PackedValues) else None
+            if packed is not None:
+                yield list(packed[1][start - base : end - base]), True
                 continue
             batch = stretch.read()[start - base : end - base]
             if shape is None or not recorded or end + offset <= 0:

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from weakfs.class_decorators import frozen
+from weakfs.class_decorators import define, frozen
 from weakfs.session.history.log import Log, Stretch
 from weakfs.session.slices.registry import Shape
 
@@ -150,9 +150,12 @@ class Recent:
         return items
 
 
-@frozen(eq=False)
+@define(eq=False)
 class PackedRecords:
-    """A stretch of records: the time, cause and type of each, and one block of fields per type."""
+    """A stretch of records: the time, cause and type of each, and one block of fields per type.
+
+    Only `compress` changes it, to blocks that hold the same: other threads may read at the same time.
+    """
 
     heads: Block
     # In the order of the first record of each type.
@@ -177,9 +180,14 @@ class PackedRecords:
         """Whether the records are not compressed yet."""
         return is_loose(self.heads)
 
-    def compressed(self) -> PackedRecords:
-        """Return loose records in compressed form."""
-        return PackedRecords(compressed(self.heads), tuple(map(compressed, self.blocks)), self.recent)
+    def compress(self) -> dict[int, Block]:
+        """Compress loose records. Return the new blocks of fields by the identity of the old ones, which may be gone.
+
+        In place, since a compacted log shares this object, but not its `Stretch`.
+        """
+        before = self.blocks
+        self.heads, self.blocks = compressed(self.heads), tuple(map(compressed, before))
+        return dict(zip(map(id, before), self.blocks, strict=True))
 
     def _unpack(self) -> list[Any]:
         ats, causes, tags = unpack_columns(self.heads)
@@ -188,9 +196,9 @@ class PackedRecords:
         return list(zip(ats, causes, tags, map(next, map(fields.__getitem__, tags)), strict=True))
 
 
-@frozen(eq=False)
+@define(eq=False)
 class PackedValues:
-    """A stretch of a slice's values, all of one type."""
+    """A stretch of a slice's values, all of one type. Its block may be replaced by one that holds the same."""
 
     block: Block
     build: Callable[..., Any]
@@ -287,8 +295,7 @@ class Packing:
         for stretch in full.records:
             items = stretch.items
             if isinstance(items, PackedRecords) and items.is_loose:
-                stretch.items = packed = items.compressed()
-                replaced.update(zip(map(id, items.blocks), packed.blocks, strict=True))
+                replaced |= items.compress()
             if stretch.is_packed:
                 continue
             rows = stretch.close()
@@ -304,8 +311,7 @@ class Packing:
             for stretch in stretches:
                 items = stretch.items
                 if isinstance(items, PackedValues) and is_loose(items.block):
-                    block = replaced.get(id(items.block)) or compressed(items.block)
-                    stretch.items = attrs.evolve(items, block=block)
+                    items.block = replaced.get(id(items.block)) or compressed(items.block)
                 if not stretch.is_packed:
                     values = _packed_values(tag, stretch.close(), known.get(tag, ()), self._recent_of(tag))
                     stretch.items = stretch.items if values is None else values
