@@ -17,8 +17,9 @@ from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
 
-# Checking whether a container is in use holds its lock for a moment. How many times to try, and the pause in seconds.
-LOOKING, PAUSE = 10, 0.005
+# Checking whether a container is in use holds its lock for a moment, or for longer on a busy machine. How many times to
+# try, and the pause in seconds.
+LOOKING, PAUSE = 200, 0.005
 
 # The labels of a container: its session and its name in it, and the control directory.
 SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"

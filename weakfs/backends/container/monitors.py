@@ -67,9 +67,11 @@ def end_calls(podman: Podman, names: Iterable[str]) -> None:
     """
     wanted, program = {name.encode() for name in names}, os.path.basename(podman.program).encode()
     until = monotonic() + ENDING
-    while (found := _calls(program, wanted)) and monotonic() < until:
+    while found := _calls(program, wanted):
         for pid in found:
             _kill(pid)
+        if monotonic() > until:
+            return
         time.sleep(PAUSE)
 
 
