@@ -135,3 +135,10 @@ def test_a_manifest_that_contradicts_itself_is_refused_before_it_is_read(rows: l
     ref = manifest_digest(manifest)
     with pytest.raises(ValueError, match=message):
         load(ref, {ref: manifest}.__getitem__, Store("unused"), scanned_at=0, token=None)
+
+
+def test_a_manifest_whose_superfluous_targets_are_not_text_is_refused() -> None:
+    manifest = encode(0o755, 5, [("a", FILE, NO_DIGEST, None)]) + b"\xff"
+    ref = manifest_digest(manifest)
+    with pytest.raises(ValueError, match="is not a manifest: 'utf-8' codec can't decode"):
+        load(ref, {ref: manifest}.__getitem__, Store("unused"), scanned_at=0, token=None)
