@@ -215,7 +215,8 @@ class Session(Undo):
     def refresh(self) -> int:
         """Read what other processes stored since, and return the number of new records; 0 for a session in memory.
 
-        Raises `SessionClosed` if the session was closed, and `StorageError` if the storage cannot be read.
+        Raises `SessionClosed` if the session was closed, and `StorageError` if the storage cannot be read, or if the
+        session was deleted.
         """
         with self.lock:
             if self._closed is not None:

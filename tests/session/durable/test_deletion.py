@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -95,7 +97,8 @@ def test_a_writer_of_a_deleted_session_leaves_a_new_one_with_its_id_alone(
     for _ in range(2):
         with pytest.raises(StorageError, match="it ends at frame 0, before frame 1, which was stored: it was deleted"):
             files.write("/old", "2")
-    session.refresh()
+    with pytest.raises(StorageError, match=r"cannot refresh session 's' .* it was deleted"):
+        session.refresh()
     session.checkpoint()
     assert store.get_checkpoint("s") is None
     assert files.read("/old").content == "1"
@@ -138,6 +141,62 @@ def test_deleting_a_session_while_it_is_opened_is_not_damage(
         assert [entry.name for entry in InMemoryFilesystem(again).list()] == ["new"] * is_made_again
         InMemoryFilesystem(again).write("/other", "1")
         assert InMemoryFilesystem(Session.open(store, "s")).read("/other").content == "1"
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_the_lease_of_a_deleted_session_is_not_renewed(
+    store: EventStore, is_made_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session.open(store, "s", exclusive=True)
+    InMemoryFilesystem(session).write("/old", "1")
+    log = session._log
+    assert log is not None
+    assert log.lease is not None
+    # As if it had expired.
+    store.release(log.lease.lease)
+    monkeypatch.setattr(log.lease, "clock", lambda: time.monotonic() + 3_600)
+    Session.delete(store, "s")
+    new = InMemoryFilesystem(Session.open(store, "s")) if is_made_again else None
+    if new is not None:
+        new.write("/new", "1")
+
+    with pytest.raises(StorageError, match="it was deleted"):
+        InMemoryFilesystem(session).write("/old", "2")
+    assert store.streams() == ["s"] * is_made_again
+    if new is not None:
+        # Nobody holds the lease of the new session.
+        new.write("/new", "2")
+
+
+@pytest.mark.parametrize("on_conflict", ["raise", "merge"])
+def test_compacting_a_deleted_session_does_not_create_it_again(store: EventStore, on_conflict: str) -> None:
+    session = Session.open(store, "s", on_conflict=on_conflict)  # type: ignore[arg-type]
+    for number in range(3):
+        InMemoryFilesystem(session).write("/old", f"{number}")
+    Session.delete(store, "s")
+
+    with pytest.raises(StorageError, match="it was deleted"):
+        session.compact(keep=0)
+    assert store.streams() == []
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_a_reader_learns_that_its_session_was_deleted(store: EventStore, is_made_again: bool) -> None:
+    session = Session.open(store, "s")
+    InMemoryFilesystem(session).write("/old", "1")
+    watched = session.watch()
+    Session.delete(store, "s")
+    if is_made_again:
+        InMemoryFilesystem(Session.open(store, "s")).write("/new", "1")
+
+    with pytest.raises(StorageError, match="it was deleted"):
+        session.refresh()
+    with pytest.raises(StorageError, match="it was deleted"):
+        next(watched)
+    with pytest.raises(StorageError, match="it was deleted"):
+        asyncio.run(session.arefresh())
+    assert [entry.name for entry in InMemoryFilesystem(session).list()] == ["old"]
+    assert Session.open(store, "s").is_new is not is_made_again
 
 
 @pytest.mark.parametrize("kind", ["folder", "sqlite"])

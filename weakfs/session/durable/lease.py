@@ -40,10 +40,15 @@ class HeldLease:
         """Whether it is released after one compaction."""
         return self.lease.owner.startswith(COMPACTION)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether `fencing` is going to renew it."""
+        return self.clock() - self._renewed > self.lease.seconds / 2
+
     def fencing(self) -> Steps[int]:
         """Return the number that appends carry. Raise `LeaseLost` if the lease expired and somebody else took it."""
         now = self.clock()
-        if now - self._renewed > self.lease.seconds / 2:
+        if self.is_due:
             self.lease = yield from patiently(TakeLease(self.lease.stream, self.lease.owner, self.lease.seconds))
             self._renewed = now
         return self.lease.fencing

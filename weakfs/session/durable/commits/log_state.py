@@ -12,7 +12,7 @@ from attrs import Factory, field
 
 from weakfs.class_decorators import define
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
-from weakfs.session.durable.commits.operations import Append, TakeLease
+from weakfs.session.durable.commits.operations import Append, Head, TakeLease
 from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder
@@ -130,7 +130,12 @@ class LogState:
 
         Tries again if the storage does not say whether they were appended. Raises `StreamConflict` if others were.
         """
-        fencing = None if self.lease is None else (yield from self.lease.fencing())
+        fencing = None
+        if self.lease is not None:
+            if self.lease.is_due and (found := (yield Head(self.stream))) < self.head:
+                # It was deleted. To lease it would create it again, or lock out the writers of a new one.
+                raise self.gone("change", found)
+            fencing = yield from self.lease.fencing()
         attempt = 1
         while True:
             try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from weakfs.session.durable.commits.log_state import LogState
-from weakfs.session.durable.commits.operations import Read
+from weakfs.session.durable.commits.operations import Head, Read
 from weakfs.session.durable.frames.decoder import Frame, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.writer import Change
@@ -82,8 +82,13 @@ def settled(log: LogState, session: SessionTrunk) -> Steps[None]:
 
 
 def refreshed(log: LogState, session: SessionTrunk) -> Steps[None]:
-    """Apply what others stored."""
+    """Apply what others stored. Raise `StorageError` if the session was deleted."""
     yield from settled(log, session)
+    found: int = yield Head(log.stream)
+    if found < log.head:
+        raise log.gone("refresh", found)
+    if found == log.head:
+        return
     frames: Iterable[StoredFrame] = yield Read(log.stream, log.head)
     # Reading them may be repeated, if contents have to be awaited.
     yield from take(log, session, list(frames) if log.is_awaited else frames)
