@@ -12,14 +12,14 @@ import pydoc
 import threading
 import typing
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weakfs.class_decorators import define, frozen, when_complete
+from weakfs.class_decorators import define, frozen, is_complete, when_complete
 
 T = TypeVar("T")
 
@@ -304,7 +304,7 @@ def test_threads_that_first_use_a_class_concurrently_see_one_class() -> None:
         assert all(fields is attrs.fields(Fresh) for fields, _ in seen)
 
 
-def test_completion_callbacks_run_once_and_immediately_for_described_fields() -> None:
+def test_completion_callbacks_run_once_and_immediately_for_checked_fields() -> None:
     @frozen
     class Plain:
         x: int
@@ -313,12 +313,48 @@ def test_completion_callbacks_run_once_and_immediately_for_described_fields() ->
     class Described:
         x: int = attrs.field(repr=False)
 
+    @frozen
+    class Converted:
+        x: int = attrs.field(converter=int)
+
     done: list[type] = []
-    when_complete(Plain, done.append)
-    when_complete(Described, done.append)
-    assert done == [Described]
+    for cls in (Plain, Described, Converted):
+        when_complete(cls, done.append)
+    assert done == [Converted]
     assert [Plain(1), Plain(2)] == [Plain(1), Plain(2)]
-    assert done == [Described, Plain]
+    assert done == [Converted, Plain]
+    assert Described(1) == Described(1)
+    assert done == [Converted, Plain, Described]
+
+
+@pytest.mark.parametrize(
+    ("described", "waits"),
+    [
+        (attrs.field(factory=int), True),
+        (attrs.field(default=0, converter=int), False),
+        (attrs.field(default=0, validator=attrs.validators.instance_of(int)), False),
+        (attrs.field(default=0, on_setattr=attrs.setters.frozen), False),
+    ],
+)
+def test_a_class_that_is_not_frozen_waits_unless_setting_a_field_does_more_than_set_it(
+    described: Any, waits: bool
+) -> None:
+    @define
+    class Open:
+        x: int = described
+
+    assert is_complete(Open) != waits
+    one = Open()
+    assert is_complete(Open)
+    if waits:
+        one.x = 5
+        assert one == Open(5)
+    elif described.on_setattr is not None:
+        with pytest.raises(attrs.exceptions.FrozenAttributeError):
+            one.x = 5
+    else:
+        with pytest.raises((TypeError, ValueError)):
+            one.x = cast(Any, "five")
 
 
 def test_a_mistake_in_a_class_is_reported_when_it_is_used() -> None:

@@ -13,16 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from inspect import get_annotations
-from types import CellType
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from weakfs.short_repr import fields_repr
 
-__all__ = ["define", "frozen", "when_complete"]
+__all__ = ["define", "frozen", "is_complete", "when_complete"]
 
 _FIELD = type(attrs.field())
+
+# Methods that hold their function in `__func__`.
+_WRAPPERS = (classmethod, staticmethod)
 
 
 class _Example:
@@ -87,8 +90,10 @@ class _Later:
 class _Missing:
     """The attributes that attrs has yet to add to a class, taken from a class that it makes of the same body."""
 
-    def __init__(self, cls: type, body: type, complete: Callable[[], type]) -> None:
-        self.cls, self.body, self.complete = cls, body, complete
+    cls: type
+
+    def __init__(self, body: type, complete: Callable[[], type]) -> None:
+        self.body, self.complete = body, complete
         self.then: list[Callable[[type], object]] = []
         self._made: dict[str, type] = {}
 
@@ -102,17 +107,24 @@ class _Missing:
             follow_up(self.cls)
 
 
+def is_complete(cls: type) -> bool:
+    """Return whether a class has all attributes that attrs adds to it."""
+    return not isinstance(vars(cls).get("__init__"), _Later)
+
+
 def when_complete(cls: type, follow_up: Callable[[type], object]) -> None:
     """Call a function with a class now, or, if attrs has yet to add attributes to it, after it has added them."""
     later = vars(cls).get("__init__")
-    if isinstance(later, _Later) and not _has_described_fields(later.missing.body):
+    if isinstance(later, _Later) and not _has_checked_fields(later.missing.body):
         later.missing.then.append(follow_up)
     else:
         follow_up(cls)
 
 
-def _has_described_fields(body: type) -> bool:
-    return any(isinstance(value, _FIELD) for value in vars(body).values())
+def _has_checked_fields(body: type) -> bool:
+    """Return whether fields are converted or validated, or are not arguments of `__init__`."""
+    described: list[Any] = [value for value in vars(body).values() if type(value) is _FIELD]
+    return any(one.converter or one._validator or one.on_setattr or not one.init for one in described)
 
 
 def _can_wait(cls: type, is_frozen: bool, options: dict[str, Any]) -> bool:
@@ -123,33 +135,39 @@ def _can_wait(cls: type, is_frozen: bool, options: dict[str, Any]) -> bool:
         and body.keys().isdisjoint(_SPECIAL)
         and not issubclass(cls, BaseException)
         and not any(hasattr(base, "__attrs_attrs__") or vars(base).get("__slots__") for base in cls.__mro__[1:-1])
-        and not any(isinstance(value, cached_property) for value in body.values())
-        and (is_frozen or not _has_described_fields(cls))  # a setter may convert or validate
+        and not any(issubclass(kind, cached_property) for kind in {*map(type, body.values())})
+        and (is_frozen or not _has_checked_fields(cls))  # setting a field may convert or validate it
     )
 
 
 def _with_slots(cls: type, complete: Callable[[], type], is_frozen: bool) -> type:
     """Return a class with slots for the fields of `cls`; everything else is added when it is first read."""
-    fields = [name for name, hint in get_annotations(cls).items() if "ClassVar" not in str(hint).partition("[")[0]]
-    body = {name: value for name, value in vars(cls).items() if name not in (*fields, "__dict__", "__weakref__")}
+    hints = get_annotations(cls)
+    fields = [name for name in hints if "ClassVar" not in str(hints[name]).partition("[")[0]]
+    body = dict(vars(cls))
+    for name in (*fields, "__dict__", "__weakref__"):
+        body.pop(name, None)
     has_weakref = any("__weakref__" in vars(base) for base in cls.__mro__[1:-1])
     body["__slots__"] = (*fields, *(() if has_weakref else ("__weakref__",)))
     body.update(_REFUSALS if is_frozen else {"__attrs_own_setattr__": False})
-    made: type = type(cls)(cls.__name__, cls.__bases__, body)
-    for cell in _cells(body.values()):
+    missing = _Missing(cls, complete)
+    body.update({name: _Later(missing, name) for name in _ADDED - body.keys()})
+    missing.cls = made = type(cls)(cls.__name__, cls.__bases__, body)
+    for cell in _cells(vars(cls).values()):
         with suppress(ValueError):  # an empty cell
             if cell.cell_contents is cls:
                 cell.cell_contents = made  # `super()` in a method means the new class
-    missing = _Missing(made, cls, complete)
-    for name in _ADDED - body.keys():
-        setattr(made, name, _Later(missing, name))
     return made
 
 
 def _cells(values: Any) -> Iterator[CellType]:
     for value in values:
-        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-        yield from getattr(function, "__closure__", None) or ()
+        if isinstance(value, property):
+            value = value.fget
+        elif isinstance(value, _WRAPPERS):
+            value = value.__func__
+        if type(value) is FunctionType and value.__closure__:
+            yield from value.__closure__
 
 
 if TYPE_CHECKING:

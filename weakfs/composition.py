@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from weakfs import backends, session
-from weakfs.class_decorators import frozen
+import weakfs.backends as backends
+import weakfs.session as session
 from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.registry import with_file_types
 from weakfs.tools.slices import EVENTS, SLICES
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from weakfs.session import Attachable, External, Snapshot
 
 
-@frozen(eq=False, repr=False)
 class Registry(session.Registry):
     """An immutable table of the types, by tag, that a session and its file may hold.
 
     `Registry.with_types(*T)` has the types of weakfs and your own; `Registry.empty()` has only the session's own
     events.
     """
+
+    __slots__ = ()
 
     @classmethod
     def standard(cls) -> Self:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from attrs import field
@@ -16,6 +15,9 @@ from weakfs.session import event
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.slices.tags import STORED_AS
 from weakfs.short_repr import short_repr
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 T = TypeVar("T")
 

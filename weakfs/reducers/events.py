@@ -9,7 +9,7 @@ it happened (`weakfs.reducers.external_trees`).
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from attrs import field
 
@@ -21,6 +21,9 @@ from weakfs.reducers.validation import EntryPath, Mode, OptionalMode, Path, Targ
 from weakfs.session import event
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.slices.tags import STORED_AS, tag_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 @event("fs/file_written")

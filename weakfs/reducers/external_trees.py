@@ -63,7 +63,7 @@ class ExternalTrees:
 
     def known(self, filesystem: str) -> ExternalTree:
         """Return everything known about one filesystem."""
-        return self.trees.get(filesystem, UNKNOWN)
+        return self.trees.get(filesystem) or ExternalTree()
 
     def with_tree(self, filesystem: str, known: ExternalTree) -> ExternalTrees:
         """Return the trees with one filesystem replaced; the same object if nothing changes."""
@@ -106,7 +106,6 @@ class ExternalTrees:
         return total
 
 
-UNKNOWN = ExternalTree()
 NO_TREES = ExternalTrees()
 
 

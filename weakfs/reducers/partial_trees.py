@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.diff import equal
 from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, WHITEOUT
 from weakfs.reducers.tree.node import (
     EMPTY_TREE,
@@ -65,6 +64,9 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
 
     Mode and times of a directory that both have are theirs if they changed any of them, else ours.
     """
+    # Imported here because a new process that merges nothing does not need it.
+    from weakfs.reducers.tree.diff import equal
+
     merged = ours
     comparisons = Comparisons(base, theirs)
     stack: list[tuple[Segments, FileTree, FileTree]] = [((), base, theirs)]

@@ -31,13 +31,13 @@ from weakfs.reducers.lower_layer import (
     on_found,
 )
 from weakfs.reducers.partial_trees import with_paths
-from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.slices.slice import (
     Declaration,
     EventFilter,
+    Folded,
     StateMerge,
     WholeMerge,
     WholeSlice,
@@ -48,6 +48,7 @@ from weakfs.session.slices.slice import (
 from weakfs.session.slices.tags import tag_of
 
 if TYPE_CHECKING:
+    from weakfs.session.history.packed_state import PackedValue
     from weakfs.session.merging.sides import Sides
 
 
@@ -109,6 +110,13 @@ def _of_tree(reducer: Callable[[FileTree, Any], FileTree]) -> WholeSlice:
     return WholeSlice(react, concerns=OWN)
 
 
+def _folded(values: Log[FileTree] | PackedValue, events: Sequence[Folded]) -> Log[FileTree]:
+    """Apply many events at once; only replays do."""
+    from weakfs.reducers.tree.batch_apply import folded
+
+    return folded(values, events)
+
+
 def _files_at(now: Log[FileTree], then: Log[FileTree], paths: Sequence[str] | None) -> Log[FileTree]:
     """Return the files `now`, with those at `paths`, or all of them, as they were `then`."""
     if paths is None:
@@ -152,7 +160,7 @@ SLICES = (
         initial=EMPTY_TREE,
         merge=StateMerge(_merge_files),
         reducers={event: _of_tree(reducer) for event, reducer in REDUCERS.items()},
-        fold=folded,
+        fold=_folded,
         go_back=_files_at,
         equal=_same_files,
     ),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 def as_datetime(at: int) -> datetime:
     """Return integer nanoseconds as an aware datetime with microseconds, clamped to the range of `datetime`."""
+    # Imported here because it takes 1 % of a new process, and few programs ask for datetimes.
+    from datetime import UTC, datetime, timedelta
+
     try:
-        return EPOCH + timedelta(microseconds=at // 1000)
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at // 1000)
     except OverflowError:
         return datetime.min.replace(tzinfo=UTC) if at < 0 else datetime.max.replace(tzinfo=UTC)

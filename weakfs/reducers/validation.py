@@ -56,6 +56,11 @@ class CanonicalPath:
                 self(path)
 
 
+def is_mode(mode: object) -> bool:
+    """Return whether a value is a set of permission bits."""
+    return type(mode) is int and 0 <= mode <= 0o7777
+
+
 def check_mode(mode: int | None) -> None:
     """Raise `ValueError` if a mode is not a set of permission bits."""
     if mode is not None and not 0 <= mode <= 0o7777:

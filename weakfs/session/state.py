@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from os import urandom
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
-from uuid import uuid4
 from weakref import ref
 
 from weakfs.session.blobs.blob import Stored
@@ -307,4 +307,4 @@ def checked_text(what: str, text: str | None) -> str | None:
 
 
 def _random_id() -> str:
-    return uuid4().hex
+    return urandom(16).hex()

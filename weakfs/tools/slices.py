@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TypeVar
-from zlib import crc32
 
 from attrs import field
 
@@ -130,6 +129,9 @@ def _key(filesystem: str, caller: str) -> str:
 
 def _place(path: str) -> int:
     # A hash that is the same in every process.
+    # Imported here because most processes see no versions.
+    from zlib import crc32
+
     return crc32(path.encode("utf-8", "surrogatepass")) % WIDTH
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, TypeVar, Unpack, cast, overload
@@ -381,6 +380,8 @@ class Toolset:
     def _unknown(self, name: str) -> UnknownTool:
         if name in self._tools:
             return UnknownTool(f"this toolset has another tool named {name!r}; call it by its name")
+        from difflib import get_close_matches
+
         near = get_close_matches(name, self._tools, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         return UnknownTool(f"there is no tool {name!r}; {hint}use one of {', '.join(self._tools)}")

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import repeat
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.codec.tree_difference import write_difference
-from weakfs.reducers.codec.tree_writer import TreeWriter, is_beginning, is_mode
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import FILE_MODE, SPECIALS, Leaf
-from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, find, tree_of
+from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, find, is_beginning, tree_of
+from weakfs.reducers.validation import is_mode
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.shared_values import Blobs, Json, blob_at
 from weakfs.session.errors import SessionFileError
 from weakfs.session.files.expansion import Expansion
+
+if TYPE_CHECKING:
+    from weakfs.reducers.codec.tree_writer import TreeWriter
 
 # Names that no entry has.
 NO_NAMES = ("", ".", "..")
@@ -36,6 +38,8 @@ class TreePool:
 
     def writer(self, blobs: Blobs) -> TreeWriter:
         """Return a writer for a file's section."""
+        from weakfs.reducers.codec.tree_writer import TreeWriter
+
         return TreeWriter(blobs)
 
     def read(self, rows: Json, blobs: Sequence[Content], expansion: Expansion) -> list[FileTree]:
@@ -47,6 +51,8 @@ class TreePool:
 
     def difference(self, before: FileTree, after: FileTree, blobs: Blobs) -> Json:
         """Return `after` as a difference from `before`."""
+        from weakfs.reducers.codec.tree_difference import write_difference
+
         return write_difference(before, after, blobs)
 
     def changed(self, before: FileTree, row: Json, blobs: Sequence[Content], expansion: Expansion) -> FileTree:

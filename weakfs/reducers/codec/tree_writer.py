@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import FILE_MODE, NO_FILE, Special
-from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node
+from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, is_beginning
 from weakfs.reducers.tree.packed import packed_of
+from weakfs.reducers.validation import is_mode
 from weakfs.session.codec.shared_values import Blobs, Json
 
 # A name with its node before and after.
@@ -247,17 +248,6 @@ def _key(tree: FileTree) -> int:
     return id(tree) if tree._file_count or tree._directory_count or not is_beginning(tree) else id(EMPTY_TREE)
 
 
-def is_beginning(tree: FileTree) -> bool:
-    """Return whether a tree equals the one that a session starts with."""
-    begun = (tree.mode, tree.modified_at, tree.created_at) == (EMPTY_TREE.mode, 0, 0)
-    return begun and not tree.file_count and not tree.directory_count
-
-
 def _directory(tree: FileTree | None, name: str) -> FileTree | None:
     node = maps.get(tree._children, name) if tree is not None else None
     return node if type(node) is FileTree else None
-
-
-def is_mode(mode: Json) -> bool:
-    """Return whether a value is a set of permission bits."""
-    return type(mode) is int and 0 <= mode <= 0o7777

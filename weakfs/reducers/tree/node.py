@@ -127,6 +127,12 @@ def _by_name(entry: tuple[str, Node]) -> str:
     return entry[0]
 
 
+def is_beginning(tree: FileTree) -> bool:
+    """Return whether a tree equals the one that a session starts with."""
+    begun = (tree.mode, tree.modified_at, tree.created_at) == (EMPTY_TREE.mode, 0, 0)
+    return begun and not tree.file_count and not tree.directory_count
+
+
 def only_directory(node: object) -> str | None:
     """Return the name of the only entry of a directory if that is a directory too, otherwise `None`."""
     if type(node) is not FileTree or node.file_count or maps.count(node._children) != 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from types import UnionType
@@ -14,7 +13,7 @@ import attrs
 from weakfs.session.codec.scalars import UNCONSTRAINED
 from weakfs.session.codec.shared_values import Json, Pool
 from weakfs.session.slices.table import Table
-from weakfs.session.slices.tags import tag_of
+from weakfs.session.slices.tags import fields_of, is_dataclass, tag_of
 
 # Tagged values may be nested no deeper than this: orjson writes 254 levels, and reads more.
 DEEPEST = 100
@@ -108,7 +107,7 @@ def is_plain_attrs(pools: Mapping[type, Any]) -> Callable[[Any], bool]:
 
 def has_keyword_only(type_: Any) -> bool:
     """Return whether a type is a dataclass with a field that can only be passed by name."""
-    return is_dataclass(type_) and any(field.kw_only for field in fields(type_))
+    return is_dataclass(type_) and any(field.kw_only for field in fields_of(type_))
 
 
 def brief(row: Json) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import is_dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +12,7 @@ from pyrsistent import PMap
 from weakfs.messages import a_type
 from weakfs.session.history.log import Log
 from weakfs.session.slices.table import Table
-from weakfs.session.slices.tags import fields_of
+from weakfs.session.slices.tags import fields_of, is_dataclass
 
 Sequences = (tuple, list, Log)
 Sets = (set, frozenset)

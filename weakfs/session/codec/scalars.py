@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weakfs.session.codec.shared_values import Json
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 # The names of the atoms in messages.
 ATOMS: dict[type, str] = {
@@ -29,12 +30,12 @@ SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
 
 def plain_atom(value: Any) -> Json:
     """Return an atom as JSON. Values without a JSON form are marked, so that none is changed silently."""
-    if type(value) is float and not math.isfinite(value):
+    if type(value) is float and not _is_finite(value):
         return {"float": repr(value)}
     if type(value) is int and not SMALLEST <= value <= LARGEST:
         return {"int": hex(value)}
     if type(value) is str and not is_text(value):
-        return {"utf-16": b64encode(value.encode("utf-16-le", "surrogatepass")).decode("ascii")}
+        return {"utf-16": b2a_base64(value.encode("utf-16-le", "surrogatepass"), newline=False).decode("ascii")}
     if type(value) not in ATOMS:
         if isinstance(value, Enum):
             return enum_row(value)
@@ -42,10 +43,14 @@ def plain_atom(value: Any) -> Json:
     return value
 
 
+def _is_finite(value: float) -> bool:
+    return value - value == 0
+
+
 def enum_row(member: Enum) -> Json:
     """Return an enum member as JSON: its value where that is an atom that identifies it, else its name."""
     value = member.value
-    if type(value) in ATOMS and (type(value) is not float or math.isfinite(value)):
+    if type(value) in ATOMS and (type(value) is not float or _is_finite(value)):
         try:
             if type(member)(value) is member:
                 return plain_atom(value)
@@ -87,7 +92,7 @@ def read_atom(row: Json) -> Any:
             if mark == "int":
                 return int(text, 16)
             if mark == "utf-16":
-                return b64decode(text, validate=True).decode("utf-16-le", "surrogatepass")
+                return a2b_base64(text, strict_mode=True).decode("utf-16-le", "surrogatepass")
     raise ValueError("expected a value tagged with its type")
 
 
@@ -95,6 +100,7 @@ def read_atom(row: Json) -> Any:
 def simple_types() -> dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]]:
     """Return the types that have a canonical text form, with the functions that convert to and from it."""
     # Importing these modules takes 5 % of a new process that writes and reads a file, and needs none of the types.
+    from datetime import date, datetime, time, timedelta
     from decimal import Decimal
     from pathlib import Path, PurePath, PurePosixPath
     from uuid import UUID
@@ -117,5 +123,7 @@ def _timedelta_text(value: timedelta) -> str:
 
 
 def _timedelta(text: str) -> timedelta:
+    from datetime import timedelta
+
     days, seconds, microseconds = map(int, text.split(" "))
     return timedelta(days, seconds, microseconds)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, cast
 
@@ -23,7 +22,7 @@ MIN_PARENT = 64
 # memory.
 MOST_EMBEDDED = 1 << 28
 
-DIGEST = re.compile("[0-9a-f]{64}")
+HEXADECIMAL = frozenset("0123456789abcdef")
 
 
 class Blobs:
@@ -182,7 +181,7 @@ def shown(data: bytes) -> Json:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return {"base64": b64encode(data).decode("ascii")}
+        return {"base64": b2a_base64(data, newline=False).decode("ascii")}
 
 
 def all_shown(contents: Sequence[bytes]) -> list[Json]:
@@ -212,7 +211,7 @@ def _read_row(row: Json, before: list[Content], source: ContentSource, held: Hel
     where = f"$.blobs[{len(before)}]"
     if isinstance(row, dict) and row.keys() == {"base64"} and isinstance(row["base64"], str):
         try:
-            return b64decode(row["base64"], validate=True)
+            return a2b_base64(row["base64"], strict_mode=True)
         except (Base64Error, ValueError) as error:
             raise SessionFileError(f"this is not base64: {error}", where=f"{where}.base64") from None
     if isinstance(row, dict) and row.keys() == {"parent", "tail"}:
@@ -230,7 +229,7 @@ def _read_row(row: Json, before: list[Content], source: ContentSource, held: Hel
 
 def _read_stored(row: dict[str, Json], before: list[Content], source: ContentSource, held: Held, where: str) -> Stored:
     digest, size = row["stored"], row["size"]
-    if type(digest) is not str or DIGEST.fullmatch(digest) is None:
+    if type(digest) is not str or len(digest) != 64 or not HEXADECIMAL.issuperset(digest):
         raise SessionFileError(f"expected 64 hexadecimal digits, not {digest!r:.60}", where=f"{where}.stored")
     if type(size) is not int or size < 0:
         raise SessionFileError(f"expected a number of bytes, not {size!r:.60}", where=f"{where}.size")

@@ -8,7 +8,6 @@ with unconstrained fields are tried one by one: see `weakfs.session.codec.savabl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import is_dataclass
 from operator import is_
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
@@ -22,7 +21,7 @@ from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.codec.scalars import ATOMS
 from weakfs.session.slices.registry import Registry
-from weakfs.session.slices.tags import fields_of
+from weakfs.session.slices.tags import fields_of, is_dataclass
 
 # Field types that a value must match exactly. Values of all other types are checked by the trial.
 EXACT = (*ATOMS, bytes, Stored, tuple, list, dict, set, frozenset)

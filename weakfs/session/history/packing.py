@@ -15,7 +15,6 @@ as make them old. Compressing calls takes a third of the time in which they are 
 from __future__ import annotations
 
 import marshal
-import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -65,6 +64,9 @@ def pack_columns(count: int, columns: Iterable[Sequence[Any]], *, others: int = 
     """
     by_reference: list[Any] = []
     packed = [_column(values, by_reference, others) for values in columns]
+    # Imported here because a new process packs nothing for some time.
+    import zlib
+
     return count, zlib.compress(marshal.dumps(packed), 1, -zlib.MAX_WBITS), tuple(by_reference)
 
 
@@ -94,6 +96,8 @@ def unpack_columns(block: Block) -> list[Sequence[Any]]:
     _, data, by_reference = block
     if data is None:
         return list(by_reference)
+    import zlib
+
     columns: list[Sequence[Any]] = marshal.loads(zlib.decompress(data, -zlib.MAX_WBITS))
     if by_reference:
         remaining = iter(by_reference)
@@ -245,11 +249,11 @@ class Packing:
         for log in logs.values():
             log.start_stretch(LEAST)
         known = {number for full in self._waiting for number in full.ids()}
-        values = {tag: _full(log, known) for tag, log in logs.items()}
-        full = FullStretches(_full(rows, known), {tag: own for tag, own in values.items() if own})
-        if not full.records:
+        records = _full(rows, known)
+        if not records:
             return self
-        waiting = (*self._waiting, full)
+        values = {tag: own for tag, log in logs.items() if (own := _full(log, known))}
+        waiting = (*self._waiting, FullStretches(records, values))
         count = min(max(len(waiting) - NEAR, 0), AT_ONCE)
         for old in waiting[:count]:
             self._pack(old)

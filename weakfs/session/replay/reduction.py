@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weakfs.messages import a_type, named_type
 from weakfs.session.codec.acceptance import accepted
@@ -11,11 +11,13 @@ from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.history.keyframes import Mark, PackedMark
 from weakfs.session.history.log import Log
-from weakfs.session.replay.batches import Runs, unreadable
 from weakfs.session.slices.plan import Plan, Step
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
+
+if TYPE_CHECKING:
+    from weakfs.session.replay.batches import Runs
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
 
@@ -139,6 +141,8 @@ def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: I
     if stop is None:
         return
     seq, logs, block_end = mark.seq, mark.logs, mark.block_end
+    from weakfs.session.replay.batches import Runs
+
     runs = Runs(rules)
     state = runs.begin(mark.state) if isinstance(mark, PackedMark) else mark.state
     if stop == seq:
@@ -191,4 +195,6 @@ def _advanced(
     except SessionError:
         raise
     except Exception as error:
+        from weakfs.session.replay.batches import unreadable
+
         raise unreadable(seq, row[2], error) from error

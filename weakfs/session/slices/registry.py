@@ -7,7 +7,6 @@ a program import or construct a type that its author did not list.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
 from enum import Enum
 from operator import attrgetter
 from types import MappingProxyType
@@ -16,18 +15,22 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 import attrs
 from attrs import evolve
 
-from weakfs.class_decorators import frozen
+from weakfs.class_decorators import frozen, is_complete
 from weakfs.messages import plural
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import EVENTS
-from weakfs.session.slices.tags import fields_of, tag_of
+from weakfs.session.slices.tags import fields_of, is_dataclass, tag_of
 
 R = TypeVar("R", bound="Registry")
 
 
+def _record_numbers(cls: type) -> tuple[str, ...]:
+    """Return the fields that a class declares to hold record numbers."""
+    return cast("tuple[str, ...]", getattr(cls, "__record_numbers__", ()))
+
+
 def _places_of_numbers(cls: type, names: Sequence[str]) -> tuple[int, ...]:
-    """Return the positions of the fields that a class declares to hold record numbers."""
-    declared = cast("tuple[str, ...]", getattr(cls, "__record_numbers__", ()))
+    declared = _record_numbers(cls)
     unknown = [name for name in declared if name not in names]
     if unknown:
         raise ValueError(
@@ -44,8 +47,9 @@ def _no_fields(event: object) -> tuple[object, ...]:
 class Shape:
     """How values of one registered type are converted to plain tuples and back.
 
-    `names` are the fields, `pack` returns their values and `build` makes an instance from them. All three are computed
-    when first read: most types that a session knows never occur in it.
+    `names` are the fields, `pack` returns their values and `build` makes an instance from them. `numbers` are the
+    positions of the fields that hold record numbers: see `event`. All four are computed when first read: most types
+    that a session knows never occur in it.
     """
 
     __slots__ = ("build", "cls", "fitting", "names", "numbers", "pack", "tag")
@@ -53,12 +57,16 @@ class Shape:
     names: tuple[str, ...]
     pack: Callable[[Any], tuple[Any, ...]]
     build: Callable[..., Any]
+    numbers: tuple[int, ...]
 
     def __init__(self, cls: type, tag: str) -> None:
         self.cls = cls
         self.tag = tag
-        # The positions of the fields that hold record numbers: see `event`.
-        self.numbers = _places_of_numbers(cls, self.names) if getattr(cls, "__record_numbers__", ()) else ()
+        if not _record_numbers(cls):
+            self.numbers = ()
+        elif is_complete(cls):
+            # Refuse unknown fields at once.
+            self.numbers = _places_of_numbers(cls, self.names)
         # What is known about the combinations of types that the fields have held, filled in as events arrive. See
         # weakfs.session.codec.acceptance.
         self.fitting: dict[tuple[type, ...], Any] = {}
@@ -80,9 +88,10 @@ class _FreshShape(Shape):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("build", "names", "pack"):
+        if name not in ("build", "names", "numbers", "pack"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self.names, self.pack, self.build = _conversions(self.cls)
+        self.numbers = _places_of_numbers(self.cls, self.names)
         self.__class__ = Shape  # type: ignore[assignment]  # both have the same slots
         return getattr(self, name)
 
@@ -183,7 +192,7 @@ class Registry:
                 )
             if known is None:
                 by_tag[tag] = by_type[type_] = Shape.of(type_, tag)
-        return evolve(self, by_tag=by_tag, by_type=by_type)
+        return self if len(by_tag) == len(self.by_tag) else evolve(self, by_tag=by_tag, by_type=by_type)
 
     def with_slices(self, *declarations: Any) -> Self:
         """Return a registry whose sessions also have these slices (`weakfs.session.slices.slice.Declaration`)."""

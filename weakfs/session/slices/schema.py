@@ -68,16 +68,14 @@ class Rules:
     @lru_cache(maxsize=16)
     def of(cls, registry: Registry) -> Rules:
         """Return the rules of a registry, with the slices that it declares installed. Recent ones are kept."""
-        rules = cls(registry, {}, {}, {})
-        for declaration in registry.slices:
-            rules = rules.install(
-                declaration.cls, kind=declaration.kind, initial=declaration.initial, merge=declaration.merge
-            )
-            if declaration.fold is not None and declaration.kind == "state":
-                rules = evolve(rules, folds={**rules.folds, rules.by_type[declaration.cls].tag: declaration.fold})
-            for event, reducer in declaration.reducers.items():
-                rules = rules.with_reducer(rules.by_type[declaration.cls], event, reducer, fold=declaration.fold)
-        return rules
+        draft = _Draft(cls(registry, {}, {}, {}))
+        for one in registry.slices:
+            spec = draft.install(one.cls, None, one.kind, one.initial, one.merge)
+            if one.fold is not None and spec.kind == "state":
+                draft.folds[spec.tag] = one.fold
+            for event, reducer in one.reducers.items():
+                draft.add_reducer(spec, event, reducer, one.fold)
+        return draft.rules()
 
     def plan(self, tag: str) -> Plan:
         """Return how events with a tag are replayed. Raise `UnknownType` if no type has the tag."""
@@ -116,76 +114,15 @@ class Rules:
         """
         if not isinstance(type_, type):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"cannot install {type_!r:.60}: it is {a_type(type_)}; pass the class of the slice")
-        known = self.by_type.get(type_)
-        if known is not None:
-            return self._reinstall(known, tag, kind, initial, merge)
-        tag = tag or tag_of(type_)
-        rules = evolve(self, registry=self.registry.with_tags({tag: type_}))
-        spec = SliceSpec.declared(type_, tag, kind=kind, initial=initial, merge=merge)
-        rules = rules._with_spec(spec)
-        for event, reducer in marked_reducers(type_):
-            rules = rules.with_reducer(spec, event, reducer)
-        return rules
+        draft = _Draft(self)
+        draft.install(type_, tag, kind, initial, merge)
+        return draft.rules()
 
-    def _reinstall(
-        self,
-        known: SliceSpec,
-        tag: str | None,
-        kind: Kind | None,
-        initial: object,
-        merge: Merge | WholeMerge | StateMerge | None,
-    ) -> Rules:
-        if (tag or known.tag) != known.tag or (kind or known.kind) != known.kind:
-            raise ValueError(
-                f"cannot install {known.cls.__name__} as {tag or known.tag!r} of kind {kind or known.kind!r}: it is "
-                f"installed as {known.tag!r} of kind {known.kind!r}; use that tag and kind, or another class"
-            )
-        if initial is None and merge is None:
-            return self
-        again = SliceSpec.declared(known.cls, known.tag, kind=known.kind, initial=initial, merge=merge or known.merge)
-        if initial is None:
-            again = evolve(again, empty=known.empty)
-        return self._with_spec(again)
-
-    def _with_spec(self, spec: SliceSpec) -> Rules:
-        steps = {
-            event: tuple(evolve(step, empty=spec.empty) if step.tag == spec.tag else step for step in old)
-            for event, old in self.steps.items()
-        }
-        return evolve(
-            self,
-            specs={**self.specs, spec.tag: spec},
-            by_type={**self.by_type, spec.cls: spec},
-            steps=steps,
-        )
-
-    def with_reducer(
-        self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice, *, fold: Fold | None = None
-    ) -> Rules:
+    def with_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> Rules:
         """Return rules in which `event` changes the slice. Raise `ValueError` if it already does."""
-        found = self.steps.get(event, ())
-        if any(step.tag == spec.tag for step in found):
-            raise ValueError(
-                f"cannot register a second reducer of {event.__name__} for {spec.tag!r}: a slice has one reducer per "
-                f"event type; dispatch another event type"
-            )
-        rules = self.knowing(event)
-        concerns = reducer.concerns if isinstance(reducer, WholeSlice) else None
-        is_whole = isinstance(reducer, WholeSlice)
-        keeps_events = isinstance(reducer, WholeSlice) and reducer.keeps_events and event is spec.cls
-        step = Step(
-            spec.tag,
-            spec.kind == "log",
-            spec.empty,
-            reaction(reducer),
-            concerns,
-            test=concerns.test() if concerns is not None else None,
-            appends=reducer is append_all and event is spec.cls,
-            fold=fold if spec.kind == "state" else None,
-            is_whole=is_whole,
-            is_checked=not (keeps_events or rules.registry.is_safe(spec.cls)),
-        )
-        return evolve(rules, steps={**rules.steps, event: (*found, step)})
+        draft = _Draft(self)
+        draft.add_reducer(spec, event, reducer)
+        return draft.rules()
 
     def joined(self, other: Rules) -> Rules:
         """Return rules that also contain those of `other`, for example after merging a fork that installed more."""
@@ -209,6 +146,104 @@ class Rules:
             folds={**other.folds, **self.folds},
             steps={event: _union(self.steps.get(event, ()), other.steps.get(event, ())) for event in events},
         )
+
+
+class _Draft:
+    """Rules that are being extended: a copy of their tables, made once for any number of slices and reducers."""
+
+    def __init__(self, given: Rules) -> None:
+        self.given = given
+        self.registry = given.registry
+        self.specs = dict(given.specs)
+        self.by_type = dict(given.by_type)
+        self.steps = dict(given.steps)
+        self.folds = dict(given.folds)
+        self.is_changed = False
+
+    def rules(self) -> Rules:
+        """Return the extended rules; those that were given if nothing is new."""
+        if not self.is_changed:
+            return self.given
+        return Rules(self.registry, self.specs, self.by_type, self.steps, self.folds)
+
+    def install(
+        self,
+        type_: type,
+        tag: str | None,
+        kind: Kind | None,
+        initial: object,
+        merge: Merge | WholeMerge | StateMerge | None,
+    ) -> SliceSpec:
+        """Add a slice type and its marked reducers. See `Rules.install`."""
+        known = self.by_type.get(type_)
+        if known is not None:
+            return self._reinstall(known, tag, kind, initial, merge)
+        tag = tag or tag_of(type_)
+        self.registry = self.registry.with_tags({tag: type_})
+        spec = SliceSpec.declared(type_, tag, kind=kind, initial=initial, merge=merge)
+        self._put(spec)
+        for event, reducer in marked_reducers(type_):
+            self.add_reducer(spec, event, reducer)
+        return spec
+
+    def _reinstall(
+        self,
+        known: SliceSpec,
+        tag: str | None,
+        kind: Kind | None,
+        initial: object,
+        merge: Merge | WholeMerge | StateMerge | None,
+    ) -> SliceSpec:
+        if (tag or known.tag) != known.tag or (kind or known.kind) != known.kind:
+            raise ValueError(
+                f"cannot install {known.cls.__name__} as {tag or known.tag!r} of kind {kind or known.kind!r}: it is "
+                f"installed as {known.tag!r} of kind {known.kind!r}; use that tag and kind, or another class"
+            )
+        if initial is None and merge is None:
+            return known
+        again = SliceSpec.declared(known.cls, known.tag, kind=known.kind, initial=initial, merge=merge or known.merge)
+        if initial is None:
+            again = evolve(again, empty=known.empty)
+        self._put(again)
+        for event, steps in self.steps.items():
+            self.steps[event] = tuple(
+                evolve(step, empty=again.empty) if step.tag == again.tag else step for step in steps
+            )
+        return again
+
+    def _put(self, spec: SliceSpec) -> None:
+        self.specs[spec.tag] = self.by_type[spec.cls] = spec
+        self.is_changed = True
+
+    def add_reducer(
+        self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice, fold: Fold | None = None
+    ) -> None:
+        """Let an event change a slice. See `Rules.with_reducer`."""
+        found = self.steps.get(event, ())
+        if any(step.tag == spec.tag for step in found):
+            raise ValueError(
+                f"cannot register a second reducer of {event.__name__} for {spec.tag!r}: a slice has one reducer per "
+                f"event type; dispatch another event type"
+            )
+        if event not in self.registry.by_type:
+            self.registry = self.registry.with_types(event)
+        concerns = reducer.concerns if isinstance(reducer, WholeSlice) else None
+        is_whole = isinstance(reducer, WholeSlice)
+        keeps_events = isinstance(reducer, WholeSlice) and reducer.keeps_events and event is spec.cls
+        step = Step(
+            spec.tag,
+            spec.kind == "log",
+            spec.empty,
+            reaction(reducer),
+            concerns,
+            test=concerns.test() if concerns is not None else None,
+            appends=reducer is append_all and event is spec.cls,
+            fold=fold if spec.kind == "state" else None,
+            is_whole=is_whole,
+            is_checked=not (keeps_events or self.registry.is_safe(spec.cls)),
+        )
+        self.steps[event] = (*found, step)
+        self.is_changed = True
 
 
 def _numbered(rules: Rules) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields as dataclass_fields
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -51,4 +50,13 @@ def stored_name(field: Any) -> str:
 
 def fields_of(type_: type) -> Sequence[Any]:
     """Return the fields of an attrs class or a dataclass."""
-    return attrs.fields(type_) if attrs.has(type_) else dataclass_fields(type_)
+    if attrs.has(type_):
+        return cast("Sequence[Any]", attrs.fields(type_))
+    from dataclasses import fields
+
+    return fields(type_)
+
+
+def is_dataclass(value: object) -> bool:
+    """Return whether a class is a dataclass, or a value an instance of one, without importing `dataclasses`."""
+    return hasattr(value if isinstance(value, type) else type(value), "__dataclass_fields__")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Literal, cast, get_args
 
 Operation = Literal["read", "write", "edit", "patch", "search", "list", "stat", "shell"]
@@ -38,6 +37,8 @@ def checked(operations: str | Iterable[str]) -> frozenset[Operation]:
     named = frozenset((operations,) if isinstance(operations, str) else operations)
     unknown = sorted(repr(name) for name in named if name not in OPERATIONS)
     if unknown:
+        from difflib import get_close_matches
+
         near = get_close_matches(unknown[0].strip("'"), OPERATIONS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise ValueError(f"there is no operation {', '.join(unknown)}; {hint}use one of {', '.join(OPERATIONS)}")

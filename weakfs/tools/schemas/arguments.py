@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from weakfs.class_decorators import frozen
@@ -177,6 +176,8 @@ def _unknown(where: str, key: object, known: Mapping[str, str], offered: Sequenc
     if not isinstance(key, str):
         return f"{where}{shown(key)}: not an argument name; names are text"
     name = one_line(clip(key, SHOWN))
+    from difflib import get_close_matches
+
     near = get_close_matches(name, known, n=1)
     remedy = f"did you mean {known[near[0]]}?" if near else _names(offered)
     return f"{where}{name}: no such argument; {remedy}"
