@@ -120,6 +120,8 @@ class Searching(Reading):
 
 
 def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segments) -> Iterator[tuple[str, int, bool]]:
+    # A search of few directories can be interrupted too.
+    check_interrupted()
     stack = [("" if path == "/" else path, segments, pattern.start(path))]
     entered = 0
     while stack:
