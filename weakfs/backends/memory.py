@@ -135,7 +135,7 @@ class InMemoryFilesystem(SessionFilesystem):
             if not names.pop(0) and names and self.lookup(names) is not None:
                 return True
             canonical, segments = self._parse(path)
-            if canonical == path:
+            if canonical == path and segments:
                 # Not found: a link may be on the way.
                 return self._follow(path, segments, False, None)[2] is not None
         return super()._locate(path, follow=False)[2] is not None
