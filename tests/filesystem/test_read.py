@@ -20,3 +20,8 @@ def test_a_file_read_through_a_link_has_its_own_path() -> None:
     fs.symlink("d/a.txt", "/link")
     assert fs.read("/link").path == "/d/a.txt"
     assert fs.read_bytes("/link").path == "/d/a.txt"
+
+
+@pytest.mark.parametrize("path", ["/", "", ".", "//", "/src/.."])
+def test_the_root_exists_under_all_its_names(path: str) -> None:
+    assert InMemoryFilesystem().exists(path)
