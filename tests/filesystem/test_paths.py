@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.models.plainfs import DENIED, INVALID, Refused, canonical
 from tests.sampling import share
-from weakfs import InMemoryFilesystem, Session
 from weakfs.filesystem import normalize
 from weakfs.filesystem.paths import is_within, join, parent, parse
 from weakfs.reducers.tree.name_escaping import from_bytes, to_bytes
@@ -170,11 +169,3 @@ def test_joining_parents_and_containment_of_canonical_paths() -> None:
     assert is_within("/a", "/")
     assert not is_within("/ab", "/a")
     assert not is_within("/", "/a")
-
-
-@pytest.mark.parametrize("path", ["/", "", ".", "/a/.."])
-def test_the_root_exists_under_every_name(path: str) -> None:
-    fs = InMemoryFilesystem(Session())
-    assert fs.exists(path)
-    fs.mkdir("/a")
-    assert fs.exists(path)
