@@ -27,12 +27,14 @@ def run(command: str, place: Path, **limits: Any) -> CompletedCommand:
     )
 
 
-# Every process forks three times, and all of them stay: 4,096 without a limit.
+# Only the first process forks, so it is the one that fails, which ends the command. All others stay.
 FORK_BOMB = """
 import os, sys, time
-for _ in range(12):
+for _ in range(300):
     try:
-        os.fork()
+        if os.fork() == 0:
+            time.sleep(1000)
+            os._exit(0)
     except OSError as error:
         print(error, file=sys.stderr)
         sys.exit(1)
