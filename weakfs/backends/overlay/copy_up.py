@@ -183,11 +183,11 @@ def _with_content(lower: FilesystemPrimitives, segments: Segments, leaf: Leaf) -
 
 
 def _own_content(lower: FilesystemPrimitives, path: str, leaf: Leaf) -> bytes | Rope:
-    """Return the content of a lower file: the same object if it is in memory, the pieces of a file on a disk."""
+    """Return the content of a lower file: the same object if it is in memory, the pieces of a large file on a disk."""
     content = leaf[leaves.CONTENT]
     if isinstance(content, Rope) and content.is_in_memory:
         return content
-    if isinstance(content, bytes | Rope | Stored):
+    if isinstance(content, bytes | Rope | Stored) or leaves.size_of(leaf) <= PIECE:
         return lower.content(path, leaf)
     with lower.content_stream(path, leaf) as stream:
         read: bytes | Rope = stream.read(PIECE)
