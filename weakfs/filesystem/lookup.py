@@ -33,7 +33,7 @@ class PathLookup(FilesystemPrimitives):
     __slots__ = ()
 
     def _view(self) -> PathLookup:
-        """Return the filesystem for a call that reads many files: a view of the current ones, or else this one."""
+        """Return the filesystem for a call that reads many files: a view of the current files, or this one."""
         view = self.read_view()
         return view if isinstance(view, PathLookup) else self
 
@@ -68,7 +68,7 @@ class PathLookup(FilesystemPrimitives):
     def _deepest_above(self, segments: Segments) -> tuple[int, Node | None]:
         """Return the depth of the deepest entry above a path, and its node.
 
-        Takes one lookup if the directory that would contain the path exists, and else about 2 log2 of the depth.
+        Takes one lookup if the directory that would contain the path exists, otherwise about 2 log2 of the depth.
         """
         depth = len(segments) - 1
         node = self.lookup(segments[:depth])

@@ -119,7 +119,7 @@ class Filesystem(Protocol):
 
 
 def check_readable(fs: Filesystem, path: str, *, offset: int = 0, most: int | None = None) -> None:
-    """Raise what reading a file from `offset` on would raise, also for its size as `check_size` does."""
+    """Raise what reading a file from `offset` on would raise, including the error of `check_size`."""
     size = fs.read_bytes(path, limit=0).size_bytes - offset
     check_size(path, size, most)
 

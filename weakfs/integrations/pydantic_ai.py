@@ -14,7 +14,7 @@ from functools import partial
 from secrets import token_hex
 from typing import Any, Literal, Self, cast
 
-from weakfs.messages import one_line, plural
+from weakfs.messages import one_line
 from weakfs.session import MergeConflict, OnConflict, Session, SessionError
 from weakfs.tools import Tool, ToolCall, ToolResult, Toolset, ToolValidationError
 from weakfs.tools.calls.call_json import read_json
@@ -245,7 +245,7 @@ class _RunToolset(SessionToolset[AgentDepsT]):
                 problems.append(problem)
         if problems:
             raise SessionError(
-                f"the run failed, and {plural(len(problems), 'call')} of it could not be reverted: {problems[0]}; "
+                f"the run failed, and {len(problems)} of its calls could not be reverted: {problems[0]}; "
                 f"revert them one by one with on_conflict"
             ) from problems[0]
 

@@ -144,7 +144,7 @@ def on_tree_restored(tree: FileTree, event: e.TreeRestored | e.TreeSeen) -> File
 def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
     """Add an entry of an external filesystem as it was found.
 
-    If the contents of a directory are already known, one without entries only sets its permission bits and times.
+    If a directory's contents are already known, finding it without entries only sets its permission bits and times.
     """
     segments = segments_of(event.path)
     found = maps.get(event.tree._children, segments[-1]) if segments else event.tree

@@ -85,7 +85,7 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
             elif type(new) is FileTree and type(find(merged, path)) is FileTree:
                 stack.append((path, old if type(old) is FileTree else EMPTY_TREE, new))
             elif old != new and not (type(old) is FileTree and equal(old, new)):
-                # After loading, equal nodes may be different objects: that is no change.
+                # After loading, equal nodes may be different objects: that is not a change.
                 merged = put(merged, path, new, at)
     # Each change has touched the directory around it.
     for segments, known in reversed(directories):

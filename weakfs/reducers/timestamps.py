@@ -1,4 +1,4 @@
-"""Times: integer nanoseconds, in which events and trees hold them, as datetimes."""
+"""Times: the integer nanoseconds that events and trees hold, converted to datetimes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Checks of the fields of file events, made when a record is written to a file and when it is read.
 
-When an event is made, the filesystem has checked them already.
+By the time an event is made, the filesystem has already checked them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Interruption points: where long-running work checks whether its call was cancelled or is past its deadline.
 
 The checks belong to the context (`contextvars`) of a call, so that no function between a tool and the loop that reads
-a large file has to pass them on. A loop over entries or pieces calls `check_interrupted` in each round.
+a large file has to pass them on. A loop over entries or pieces calls `check_interrupted` on each iteration.
 """
 
 from __future__ import annotations

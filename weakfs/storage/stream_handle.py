@@ -15,12 +15,12 @@ class StreamHandle(str):
     and `put_checkpoint` raise `StreamConflict` with 0 as `actual`, and `trim` deletes nothing, whatever else has the
     name by then. An append after frame 0 makes it refer to the stream to which the frames are appended.
 
-    An event store that does not know handles takes them for names.
+    An event store that does not know handles treats them as names.
     """
 
     __slots__ = ("identity",)
 
-    # What distinguishes the stream from all others of its name: the engine decides. `None` if there was none yet.
+    # What distinguishes the stream from all others of its name, in the engine's own form. `None` if there was none yet.
     identity: object
 
     def __init__(self, name: str) -> None:

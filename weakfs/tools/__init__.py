@@ -1,8 +1,8 @@
 """Tools: the calls of a model are checked, run so that a failure changes nothing, and recorded.
 
 Names are imported from their modules when they are first used: a session's registry needs only one small module of this
-package, and importing the rest would add half the time that all lower layers take. The handlers of the built-in tools,
-their parameters and receipts are in `weakfs.tools.handlers`, sections of prompts in `weakfs.tools.sections`.
+package, and importing the rest would take half as long as importing all lower layers. The handlers of the built-in
+tools, their parameters and receipts are in `weakfs.tools.handlers`, sections of prompts in `weakfs.tools.sections`.
 """
 
 from typing import TYPE_CHECKING

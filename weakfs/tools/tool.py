@@ -144,8 +144,8 @@ class Tool(Generic[R_co]):
 class BuiltinTool(Tool[R_co]):
     """A tool whose module is imported when more than its name is needed.
 
-    Importing the parameters and receipts of all tools would add half to the time of a first call, and most processes
-    call few tools.
+    Importing the parameters and receipts of all tools would make a first call take half as long again, and most
+    processes call few tools.
     """
 
     __slots__ = ("_module",)

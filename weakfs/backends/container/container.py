@@ -96,7 +96,7 @@ class Container:
         """Mark a new container as filled: it holds its initial files."""
         os.close(os.open(FILLED, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644, dir_fd=self._control))
 
-    # Life
+    # Life cycle
 
     def _inspect(self) -> Inspected:
         """Return what is known about the container, after starting it if it is not running."""

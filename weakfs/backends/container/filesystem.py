@@ -209,7 +209,7 @@ class ContainerFilesystem(ContainerFiles):
     def fork(self, session: Session, *, name: str | None = None) -> ContainerFilesystem:
         """Create another container, for another session, that starts from the current files; see `merge`.
 
-        Costs as much as the files differ from the image.
+        The cost depends on how much the files differ from the image.
         """
         container = self._root.container
         with self.lock():

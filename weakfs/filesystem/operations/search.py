@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # searching. Above 128 KiB, malloc gets new memory from the system for each join, which doubles the time for 21 MB in
 # 10,000 files.
 BATCH = 1 << 16
-# A search can be interrupted once for this many directories, and for each batch.
+# A search checks for interruption once per this many directories, and once per batch.
 CHECKED = 50
 # A search that reaches this many directories, a multiple of `CHECKED`, checks whether they are mostly copies of one
 # another.

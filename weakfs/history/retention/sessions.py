@@ -61,7 +61,7 @@ def _shorten(line: Timeline, rules: Rules, retention: Retention, now: int) -> Pr
 
 
 def _within_limits(line: Timeline, retention: Retention, oldest: int | None) -> _Cut:
-    """Return the cut after which the limits on number and age are kept."""
+    """Return the cut after which the limits on number and age are met."""
     snapshots = ordered_snapshots(line)
     seq = line.dropped
     if retention.max_records is not None:

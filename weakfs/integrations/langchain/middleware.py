@@ -103,7 +103,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         here = self._positions.here()
         if position == here:
             return None
-        # It replaces even a greater position, which is of an older session with the same id.
+        # This replaces even a greater position, which belongs to an older session with the same id.
         return {POSITION: Overwrite(here) if position else here}
 
     def wrap_model_call(

@@ -196,7 +196,7 @@ def mount(
     """Mount files at an empty directory of the host while the block runs.
 
     `cache_seconds` is how long the kernel may cache the status of entries; leave it at 0 if the session also changes in
-    other ways than through the mount. If the process of an earlier weakfs mount there was killed, that mount is removed
+    ways other than through the mount. If the process of an earlier weakfs mount there was killed, that mount is removed
     first. Raises `MountError` if the files cannot be mounted, and `NotADirectoryError` or `FileNotFoundError` if
     `directory` is not a directory.
 

@@ -80,7 +80,7 @@ class WeakfsSandboxSession(TerminalSession):
         self._caller = caller
         self._on_shutdown = on_shutdown
         self._is_running = True
-        # Whether a path may be forbidden for another reason than leading out of the workspace.
+        # Whether a path may be forbidden for a reason other than leading out of the workspace.
         self._is_bounded = capability is not None or policy is not None
         self._turn = asyncio.Lock()
         mounted = mounted_files(files, state.manifest.root)

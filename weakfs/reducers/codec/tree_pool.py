@@ -99,7 +99,7 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
         if plain is not None:
             found, nodes, size = plain
             if len(row) == FIELDS_OF_FILES and len(nodes) <= maps.WIDTH:
-                # As in most directories. The general way takes twice the time.
+                # True of most directories. The general path takes twice as long.
                 places = dict(zip(found, range(len(found)), strict=True))
                 return FileTree(places, nodes, mode, modified_at, created_at, len(nodes), 0, size)
             new.update(zip(found, nodes, strict=True))

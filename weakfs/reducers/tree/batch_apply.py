@@ -1,4 +1,4 @@
-"""The fold of file events: many events reduced into a tree at once, in drafts that are made into nodes at the end.
+"""The fold of file events: many events reduced into a tree at once, in drafts that become nodes at the end.
 
 Contents may be ropes that are not read yet. The result is the same as with the functions of `weakfs.reducers.apply`,
 one event at a time. Those rebuild every directory on the way to a path, since each of their trees may be kept; here the
@@ -118,7 +118,7 @@ class DirectoryDraft:
             self.entries[name] = None
 
     def _settle(self) -> None:
-        """Make files of the writes, before anything else happens in the directory."""
+        """Turn the writes into files, before anything else happens in the directory."""
         self.takes_writes = False
         if self.entries:
             self.is_recounted = True
@@ -367,8 +367,8 @@ def _is_file(entry: Entry | None) -> bool:
     return type(entry) is tuple and len(entry) == LEAF and type(entry[CONTENT]) not in NO_FILE
 
 
-# For each type of event, the method that takes its fields. In the instance, these would refer back to it, and only a
-# garbage collection would free it with all its directories.
+# For each type of event, the method that takes its fields. If the instance held these methods, they would refer back to
+# it, and only a garbage collection would free it with all its directories.
 HANDLERS: dict[type, Callable[..., None]] = {
     e.FileWritten: TreeDraft.on_file_written,
     e.FileAppended: TreeDraft.on_file_appended,

@@ -1,8 +1,8 @@
 """Directories whose entries are made when they are first read: past versions based on packed ones, and stored ones.
 
 Reading the past needs few of the directories that changed since a checkpoint, and their former entries are spread over
-memory: with 8,000 records in 4,000 directories, looking up all of them would take half the time. Of a stored snapshot,
-the next scan of its directory reads only the entries of the directories that differ.
+memory: with 8,000 records in 4,000 directories, looking up all of them would take half the time. Likewise, a
+scan that is compared with a stored snapshot needs only the entries of the directories that differ.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Write = tuple[Any, int | None, int, int]
 WRITE = 4
 
 MODIFIED_AT = 1
-# In place of the time when a directory was modified, until its counts are computed.
+# Stands in for the time when a directory was modified, until its counts are computed.
 MISSING: Any = None
 
 D = TypeVar("D", bound=Directory)
 
 
 def unpacked(cls: type[D], packed: Packed, known: dict[int, D]) -> D:
-    """Return a packed directory as a tree of a class, whose entries are unpacked when they are first read. O(1).
+    """Return a packed directory as a tree of class `cls`; its entries are unpacked when they are first read. O(1).
 
     `known` holds the directories that were unpacked, by the identity of their packed form: one that occurs in several
     places becomes one tree.
@@ -44,7 +44,7 @@ def unpacked(cls: type[D], packed: Packed, known: dict[int, D]) -> D:
 
 
 def unread(cls: type[D], origin: Unread, mode: int, modified_at: int | None, created_at: int) -> D:
-    """Return a packed directory with changes as a tree of a class. O(1).
+    """Return a packed directory with changes as a tree of class `cls`. O(1).
 
     Its entries and counts are made when they are first read, and so is the time when it was modified, if that is
     `None`.
@@ -71,7 +71,7 @@ def read(tree: Directory) -> maps.Children:
     origin = tree._unread
     entries = _based_on_packed(type(tree), origin) if isinstance(origin, tuple) else origin()
     places, tree._nodes = maps.parts(entries)
-    # The last one, as it shows that the others are there.
+    # Set last, since it shows that the others are set.
     tree._places = places
     return entries
 

@@ -38,7 +38,7 @@ class Reading:
         self._looks_for_place = False
 
     def close(self) -> None:
-        """Drop the shared values. What refers to one another here would otherwise stay until a garbage collection."""
+        """Drop the shared values. The objects here refer to one another and would stay until a garbage collection."""
         vars(self).clear()
 
     # Built on first use: a session of plain records and files needs neither, and they take milliseconds to build.

@@ -58,7 +58,7 @@ class Writing:
         self._table, self._read_table = table, read_table
 
     def close(self) -> None:
-        """Drop what was collected. What refers to one another here would otherwise stay until a garbage collection."""
+        """Drop what was collected. The objects here refer to one another and would stay until a garbage collection."""
         vars(self).clear()
 
     # Built on first use: a session of plain records and files needs neither, and they take milliseconds to build.

@@ -153,7 +153,7 @@ def _is_safe_by_type(type_: type, hint: Any, registry: Registry) -> bool:
 
 
 def _check_of(hint: Any, registry: Registry) -> Check | None:
-    """Return a test whether a value is safe in a field with this hint; `None` if only a trial can tell."""
+    """Return a function that tells whether a value is safe in a field of this type; `None` if only a trial can tell."""
     if kinds.is_union(hint):
         member = kinds.optional(hint)
         check = None if member is None else _check_of(member, registry)

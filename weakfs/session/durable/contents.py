@@ -44,7 +44,7 @@ class StreamContents:
     def missing_of(self, found: Mapping[bytes, Iterable[Stored]], *, including_known: bool = False) -> dict[str, bytes]:
         """Read the blobs, stored elsewhere, that the stream does not have. Lost ones are omitted.
 
-        With `including_known`, read those as well that it has, for an append: others may delete them in the meantime.
+        With `including_known`, also read those that it has, for an append: others may delete them in the meantime.
         """
         elsewhere: dict[str, Stored] = {}
         for digest, candidates in found.items():

@@ -113,7 +113,7 @@ def open_session(
 def is_brief(url: str, durability: Durability) -> bool:
     """Return whether every operation on a store is so short that an event loop need not await it.
 
-    An operation that waits for a disk or for another process is not; SQLite waits for the transactions of others.
+    Operations that wait for a disk or another process are not short; SQLite waits for the transactions of others.
     """
     if url.startswith("folder:"):
         return "power" not in (durability, split_folder(url)[1])
@@ -168,7 +168,7 @@ def _stream_of(url: str, session_id: str | None) -> Steps[str | None]:
     if len(found) > 1:
         shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
         raise SessionError(f"cannot choose a session of {url}: it holds {shown}; pass session_id")
-    # A store that takes handles for names may return one.
+    # A store that treats handles as names may return one.
     return str(found[0]) if found else None
 
 
@@ -190,7 +190,7 @@ def _read_stored(
         except ExpansionExceeded:
             raise
         except SessionFileError:
-            # A compaction has dropped what these refer to, and stored what replaces them; or it is damaged.
+            # A compaction has dropped what these refer to, and stored what replaces them; or the session is damaged.
             left -= 1
             if not left:
                 raise

@@ -59,7 +59,7 @@ class LoadedDocument:
         self.line = self._line(fields)
 
     def close(self) -> None:
-        """Drop what only reading needed, and what refers back to this document: no value can be read any more."""
+        """Drop what only reading needed, and what refers back to this document: no value can be read afterwards."""
         self._reading.close()
         del self._records
 

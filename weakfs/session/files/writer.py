@@ -127,7 +127,7 @@ class Document:
         }
 
     def close(self) -> None:
-        """Close the file that holds spooled parts of the document, which cannot be used any more."""
+        """Close the file that holds spooled parts of the document, which cannot be used afterwards."""
         self._spool.close()
         self._writing.close()
 

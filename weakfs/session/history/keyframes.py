@@ -39,8 +39,8 @@ GAP = 4096
 # The memory that permanent keyframes may take, as a fraction of the memory of the records. With 100,000 files in 5,000
 # directories, they are 8,192 records apart.
 SHARE = 1.0
-# The memory that lasting keyframes may take, as a fraction of the same. In a file, they take up about a quarter at
-# most, since a directory is written as its difference from another.
+# The memory that lasting keyframes may take, as a fraction of the memory of the records. In a file, they take up
+# about a quarter at most, since a directory is written as its difference from another.
 LASTING_SHARE = 0.65
 # The memory that a record takes besides the text and bytes in it.
 RECORD_SIZE = 250

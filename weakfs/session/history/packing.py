@@ -8,8 +8,8 @@ garbage collector has nothing to visit. Packing takes about 8 µs per call, near
 Values that are large, or that a state also holds, are kept by reference next to the columns. So is everything that is
 not plain, above all the whole states in the records of rollbacks and merges.
 
-The newest 20,480 records of a session file stay the columns that they were read as, until the session has added as many
-as make them old. Compressing calls takes a third of the time in which they are loaded, and most are never read.
+The newest 20,480 records of a session file stay in the columns in which they were read, until the session has added
+enough records to make them old. Compressing calls takes a third as long as loading them, and most are never read.
 """
 
 from __future__ import annotations

@@ -56,14 +56,14 @@ class RecordColumns:
         return zip(*columns, strict=True) if columns else iter([()] * self.tags.count(tag))
 
     def block(self, tag: str, pack: Callable[[int, Iterable[Sequence[Any]]], Block] = loose) -> Block:
-        """Return the fields of the records of a type as one block; `pack` makes it unless it is there."""
+        """Return the fields of the records of a type as one block; `pack` makes it if it does not exist."""
         block = self.blocks.get(tag)
         if block is None:
             block = self.blocks[tag] = pack(self.tags.count(tag), self.fields[tag])
         return block
 
     def packed(self, recent: Recent, pack: Callable[[int, Iterable[Sequence[Any]]], Block] = loose) -> PackedRecords:
-        """Return the records in packed form; `pack` makes the blocks that are not there."""
+        """Return the records in packed form; `pack` makes the blocks that do not exist."""
         heads = pack(len(self.tags), (self.ats, self.causes, self.tags))
         return PackedRecords(heads, tuple([self.block(tag, pack) for tag in self.fields]), recent)
 

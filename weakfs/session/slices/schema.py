@@ -54,7 +54,7 @@ class Rules:
 
     @property
     def calls(self) -> dict[str, tuple[int, int]]:
-        """The events that end a call: by tag, where their fields with its first and last record are."""
+        """The events that end a call: by tag, the positions of the fields with the call's first and last record."""
         every = (self.registry.by_type.get(one.cls) for one in self.registry.slices if one.holds_calls)
         return {shape.tag: (shape.numbers[0], shape.numbers[1]) for shape in every if shape and len(shape.numbers) > 1}
 

@@ -223,7 +223,7 @@ def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
 
 
 def _check_annotations(type_: type, name: str, method: Reducer, event: type) -> None:
-    """Raise `TypeError` for a reducer annotated to take another event or to return another type than its slice.
+    """Raise `TypeError` for a reducer annotated to take another event, or to return a type other than its slice.
 
     Only classes are compared; anything that is not annotated, or cannot be resolved, is accepted.
     """

@@ -64,7 +64,7 @@ class Transaction:
     def leave(self) -> None:
         """Leave the transaction in the running context.
 
-        A token of the context variable would not work: generators may leave in any order, or in another context than
+        A token of the context variable would not work: generators may leave in any order, or in a context other than
         the one that they entered in.
         """
         self.open = False

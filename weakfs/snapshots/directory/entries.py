@@ -40,7 +40,7 @@ TEMPORARY = re.compile(r"\.weakfs-[0-9a-f]{16}\.tmp")
 
 
 def temporary_name() -> bytes:
-    """Return an unused name of the form by which scans recognise temporary files."""
+    """Return an unused name of the form by which scans recognize temporary files."""
     return f".weakfs-{secrets.token_hex(8)}.tmp".encode()
 
 

@@ -161,7 +161,7 @@ class Journal:
         """Log that any entry may change; `ref` identifies the whole tree as it is now."""
         self._write({"op": "tree", "path": (), "ref": ref})
 
-    # Ends
+    # Ending the work
 
     def prepare(self, place: CommitPlace) -> None:
         """Log that the work is committed if a commit is stored at `place`; do nothing if there are no steps."""
@@ -335,7 +335,7 @@ class Journal:
                 os.close(log)
             if error.errno != ENOENT:
                 raise
-            # A journal that is being created has no log yet; it is recognised by its age.
+            # A journal that is being created has no log yet; it is recognized by its age.
             if not _is_new(path):
                 _clear(path)
             return None

@@ -1,6 +1,6 @@
 """Atomic writes: a file appears complete or not at all, and has a temporary name until then.
 
-A temporary file is locked by the process that writes it, so that files left by dead processes are recognised and
+A temporary file is locked by the process that writes it, so that files left by dead processes are recognized and
 removed.
 """
 

@@ -86,7 +86,7 @@ def _encode(value: object) -> bytes:
         return orjson.dumps(value if read is None else read(value), default=plain)
     except Exception:
         pass
-    # The slow way supports integers of any size, keys that are not text, and lone surrogates.
+    # The slow path supports integers of any size, keys that are not text, and lone surrogates.
     try:
         return json.dumps(value, default=plain, separators=(",", ":")).encode()
     except Exception as error:

@@ -30,7 +30,7 @@ def guarded(
 
 
 def point_of(filesystem: object) -> MountPoint | None:
-    """Return the mount point of a filesystem, also behind a guard; `None` if it has none."""
+    """Return the mount point of a filesystem, even one behind a guard; `None` if it has none."""
     point: MountPoint | None = getattr(filesystem, "mount_point", None)
     return point
 
@@ -44,7 +44,7 @@ def may_show(filesystem: Filesystem | None, path: str) -> bool:
 def check_may_show(filesystem: Filesystem | None, path: str) -> None:
     """Raise `PermissionError` for a file that no answer may quote, where an answer is nothing but its contents."""
     if not may_show(filesystem, path):
-        # Errors of the system take time to import, which most calls do without.
+        # Imported here because it takes time, and most calls do not need it.
         from weakfs.filesystem.errors import fault
 
         raise fault(

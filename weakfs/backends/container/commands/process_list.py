@@ -116,7 +116,7 @@ class ProcessList:
         try:
             os.readlink(f"{pid}/exe", dir_fd=self._proc)
         except OSError:
-            # A thread of the kernel, or a process that dies.
+            # A kernel thread, or a process that is dying.
             return False
         return True
 

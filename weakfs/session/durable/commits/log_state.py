@@ -133,7 +133,7 @@ class LogState:
         fencing = None
         if self.lease is not None:
             if self.lease.is_due and (found := (yield Head(self.stream))) < self.head:
-                # It was deleted. To lease it would create it again, or lock out the writers of a new one.
+                # It was deleted. Leasing it would create it again, or lock out the writers of a new one.
                 raise self.gone("change", found)
             fencing = yield from self.lease.fencing()
         attempt = 1

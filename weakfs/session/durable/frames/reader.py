@@ -66,7 +66,7 @@ class FrameReader:
         return self.decoder.rules
 
     def apply(self, frames: Iterable[tuple[int, bytes]], after: int) -> int:
-        """Apply the frames after frame `after`, given with their numbers. Returns the last number, 0 without frames.
+        """Apply the frames after frame `after`, given with their numbers. Return the last number; 0 if there are none.
 
         A compaction may delete old frames while they are read. The frames from such a gap to the next reset are
         skipped: the document of the reset contains their changes. Raises `SessionFileError` naming the frame that

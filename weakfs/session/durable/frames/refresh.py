@@ -97,8 +97,8 @@ def refreshed(log: LogState, session: SessionTrunk) -> Steps[None]:
 def take(log: LogState, session: SessionTrunk, frames: Iterable[StoredFrame]) -> Steps[None]:
     """Apply frames that others stored.
 
-    They are read again if contents are missing, or frames: a compaction has dropped these meanwhile, and stored what
-    replaces them. Of a damaged session they are missing each time.
+    They are read again if contents or frames are missing: a compaction may have dropped these in the meantime, and
+    stored what replaces them. In a damaged session, they are missing every time.
     """
     left = ATTEMPTS
     while True:
