@@ -246,8 +246,9 @@ class Session(Undo):
         """Follow the session: yield each new record, including those that other processes store.
 
         End after `timeout` seconds without a new record, or when the session is closed. Raise `StorageError` if the
-        storage fails, for example while its server restarts; call `watch` again to continue. Raise `SessionError` for a
-        session in memory, which only this process can change: use `subscribe` instead.
+        session was deleted, or if the storage fails, for example while its server restarts; then call `watch` again to
+        continue. Raise `SessionError` for a session in memory, which only this process can change: use `subscribe`
+        instead.
         """
         from weakfs.session.durable.watching import watch
 
