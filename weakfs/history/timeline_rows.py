@@ -30,7 +30,7 @@ OBSERVATIONS = (EntryFound, LowerEntry, TreeSeen, KeptBlob, FileSeen, Reverted)
 class ChangedFile:
     """One file that a row changed: its path, its old path if it moved, and the numbers of lines added and removed.
 
-    The numbers are `None` if a content is missing. `filesystem` is `None` for the session's own files.
+    The numbers are `None` if contents are missing. `filesystem` is `None` for the session's own files.
     """
 
     path: str

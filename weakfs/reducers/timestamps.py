@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def as_datetime(at: int) -> datetime:
     """Return integer nanoseconds as an aware datetime with microseconds, clamped to the range of `datetime`."""
-    # Imported here because it takes 1 % of a new process, and few programs ask for datetimes.
+    # Imported here because it takes 1 % of the time of a new process, and few programs ask for datetimes.
     from datetime import UTC, datetime, timedelta
 
     try:

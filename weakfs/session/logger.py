@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def logger() -> Logger:
     """Return the logger.
 
-    `logging` is imported only when it is needed: it is 5 % of the imports of a first write and read.
+    `logging` is imported only when it is needed: it takes 5 % of the time of the imports for a first write and read.
     """
     import logging
 

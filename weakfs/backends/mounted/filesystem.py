@@ -409,7 +409,7 @@ class MountedFilesystem(BaseFilesystem):
         try:
             yield mounted_checkout(work, self._point)
         except BaseException as error:
-            # An exception of the program is not about the files, so its message is not changed.
+            # An exception raised by the program is not about the files, so its message is not changed.
             if not manager.__exit__(type(error), error, error.__traceback__):
                 raise
         else:

@@ -182,7 +182,7 @@ class Writing(Reading):
             source, destination, size, nodes = self._transfer(src, dst, "copy")
             if source is None:
                 return
-            # On a host, the entry may have disappeared or changed its kind since it was looked up.
+            # On a host, the entry may have disappeared or changed kind since it was looked up.
             _, segments, node = self._existing(source, "copy", follow=False)
             if type(node) is FileTree:
                 more, files, directories = self.totals(segments)

@@ -70,12 +70,12 @@ def forget(
     stores: Iterable[Store | HostFilesystem] = (),
     preview: bool = False,
 ) -> Forgetting:
-    """Replace a text, or every content that a file ever had, by a placeholder in the whole history of a session.
+    """Replace a text, or all contents that a file ever had, by a placeholder in the whole history of a session.
 
     Give either `path` or `text`. The placeholder is as long as what it replaces, and begins with `[forgotten]`. A text
     is replaced everywhere: in contents, records, states, snapshots, names and calls, whether it is stored literally,
     escaped in JSON, in base64 or in hexadecimal. A text that edits built from pieces is replaced from the record that
-    completed it; the pieces before that remain. For a path, every content that was ever there is replaced, also at
+    completed it; the pieces before that remain. For a path, all contents that were ever there are replaced, also at
     other paths if the file was copied or moved, and so is the text of calls that worked on it; other contents that
     quote it remain, so use `text` for them.
 

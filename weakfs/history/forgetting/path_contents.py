@@ -24,7 +24,7 @@ LEAST_LINE = 8
 
 
 def contents_at(session: Session, path: str) -> frozenset[bytes]:
-    """Return every content that the file at a path ever had; raises `FileNotFoundError` if there never was a file."""
+    """Return all contents that the file at a path ever had; raises `FileNotFoundError` if there never was a file."""
     found: set[bytes] = set()
     seen: dict[int, object] = {}
     is_known = False

@@ -105,7 +105,7 @@ class Redaction:
         self._pattern = re.compile(b"|".join(map(re.escape, self.forms))) if self.forms else None
 
     def content(self, content: bytes) -> bytes:
-        """Return a content without the text; the same object if it does not contain it."""
+        """Return a blob without the text; the same object if it does not contain it."""
         changed = filler(len(content)) if content in self.whole else self.data(content)
         if changed is not content:
             old = digest_of(content).hex().encode()

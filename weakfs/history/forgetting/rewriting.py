@@ -273,7 +273,7 @@ def _after(old: bytes, event: Any) -> bytes:
 
 
 def _difference(old: bytes, new: bytes) -> tuple[int, int, bytes]:
-    """Return the splice that turns one content into another."""
+    """Return the splice that turns one blob into another."""
     most = min(len(old), len(new))
     first = next((at for at in range(most) if old[at] != new[at]), most)
     last = next((back for back in range(most - first) if old[-1 - back] != new[-1 - back]), most - first)

@@ -46,7 +46,7 @@ def compact(store: Store, session: Session) -> None:
 
 @define(eq=False)
 class _Search:
-    """Searches the snapshots of a store. Each manifest and each content is read once."""
+    """Searches the snapshots of a store. Each manifest and each blob is read once."""
 
     store: Store
     forms: tuple[bytes, ...]

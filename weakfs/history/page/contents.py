@@ -79,7 +79,7 @@ class PageContents:
         return counts
 
     def has_text(self, number: int) -> bool:
-        """Return whether the text of a content is included."""
+        """Return whether the text of an entry is included."""
         return self._why(number) in (None, "encoding")
 
     def _why(self, number: int) -> str | None:
@@ -126,7 +126,7 @@ class PageContents:
         chain = 0 if other is None else self._chains.get(other, 0) + 1
         if base is None or other is None or other == number or chain > MAX_CHAIN or self._why(other) is not None:
             return text, len(text)
-        # Only a content that was included as text can be a base, so this one can be read and decoded.
+        # Only contents that were included as text can be a base, so this one can be read and decoded.
         old = content_of(base).decode()
         prefix, suffix = common_ends(old, text)
         middle = text[prefix : len(text) - suffix]

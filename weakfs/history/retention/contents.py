@@ -25,7 +25,7 @@ _SHARED = -1
 
 
 def contents_in(values: Iterable[object], seen: Seen) -> Iterator[tuple[bytes, int]]:
-    """Yield the digest and the size of each content in some values, skipping objects that are in `seen`."""
+    """Yield the digest and the size of each blob in some values, skipping objects that are in `seen`."""
     stack = list(values)
     while stack:
         item = stack.pop()

@@ -29,7 +29,7 @@ from weakfs.reducers.tree.node import FileTree, tree_of
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# The nanoseconds with which utimensat(2) means "now" and "unchanged", with 0 seconds.
+# The nanoseconds that mean "now" and "unchanged" to utimensat(2), with 0 seconds.
 UTIME_NOW = 0x3FFFFFFF
 UTIME_OMIT = 0x3FFFFFFE
 
@@ -354,7 +354,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
 
 
 def _named(path: str) -> str:
-    """Return the canonical path for a path of the kernel, which contains no links and no dots."""
+    """Return the canonical path for a path from the kernel, which contains no links and no dots."""
     return names.from_bytes(os.fsencode(path))
 
 

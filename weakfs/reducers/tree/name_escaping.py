@@ -19,7 +19,8 @@ _ODD = "\\\\\udc80-\udcff" + _ESCAPES
 
 @cache
 def _one_of(characters: str) -> re.Pattern[str]:
-    # Compiled when first needed: it takes 2 % of a new process that writes and reads a file with a plain name.
+    # Compiled when first needed: it takes 2 % of the time of a new process that writes and reads a file with a plain
+    # name.
     return re.compile(f"[{characters}]")
 
 

@@ -51,7 +51,7 @@ class KeptOpen:
 class OnDisk:
     """The content of a file on disk: its size when it was examined, read on demand.
 
-    `parent` is the open directory that contains the file, for a content that is read immediately and not kept.
+    `parent` is the open directory that contains the file, for contents that are read immediately and not kept.
     """
 
     __slots__ = ("_directory", "_parent", "_segments", "_size")

@@ -36,7 +36,7 @@ def copy_key(digest: str, number: int, writer: str) -> str:
 
 
 def compressed(content: Content) -> bytes:
-    """Return a content in the compressed form in which copies are stored."""
+    """Return a blob in the compressed form in which copies are stored."""
     return zlib.compress(joined(content), 1)
 
 
@@ -57,7 +57,7 @@ def copies_of(rows: Iterable[Json]) -> set[str]:
 
 @frozen
 class Copies:
-    """The source of one content that a checkpoint copied."""
+    """The source of one blob that a checkpoint copied."""
 
     contents: StreamContents
     key: str

@@ -1,6 +1,6 @@
 """Plain events: their fields are atoms, blobs and tuples of these, and a frame holds them as lists of values.
 
-The events of many frames are read together, one field at a time. A blob is its text, or the digest of a content that
+The events of many frames are read together, one field at a time. A blob is its text, or the digest of contents that
 the frame lists.
 """
 

@@ -37,7 +37,7 @@ class Record(NamedTuple):
     kind: int
     offset: int
     size: int
-    # Only the digest, for a content that was not verified.
+    # Only the digest, for a blob that was not verified.
     body: memoryview
     # Its checksum, from which that of the next record continues.
     seed: int

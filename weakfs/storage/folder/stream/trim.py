@@ -217,7 +217,7 @@ def _is_needed(journal: Journal, sequence: int, before: int, record: Record) -> 
         return bool(NUMBER.unpack_from(record.body)[0] >= before)
     if record.kind == CONTENT:
         return journal.locate(digest_of(record.body)) == (sequence, record.offset)
-    # A tombstone is needed as long as a content that it deletes exists.
+    # A tombstone is needed as long as a blob that it deletes exists.
     return record.kind == TOMBSTONE and journal.locate(bytes(record.body), before=sequence) is not None
 
 
