@@ -205,7 +205,7 @@ class SessionState(SessionTrunk):
 
     @property
     def is_durable(self) -> bool:
-        """Whether every change is stored before it takes effect, as for a session that was opened on a storage."""
+        """Whether every change is stored before it takes effect, as for a session that was opened in storage."""
         return self._log is not None
 
     @property

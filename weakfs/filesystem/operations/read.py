@@ -39,7 +39,7 @@ def _undecodable(path: str, data: bytes, encoding: str, error: UnicodeDecodeErro
 
 
 def check_encoding(path: PathArg, encoding: str) -> None:
-    """Raise `ValueError` if a name is not that of an encoding."""
+    """Raise `ValueError` if this is not the name of an encoding."""
     try:
         codecs.lookup(encoding)
     except LookupError:

@@ -124,7 +124,7 @@ class Blobs:
         return bool(_key(one) == _key(other))
 
     def number_all(self, contents: Sequence[Content]) -> list[int]:
-        """Return the numbers of many blobs, as `number` of each would; blobs that are all new are added at once."""
+        """Return the numbers of many blobs, as `number` would for each; blobs that are all new are added at once."""
         numbers = list(map(self._by_identity.get, map(id, contents)))
         if None not in numbers:
             return cast("list[int]", numbers)

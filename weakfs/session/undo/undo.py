@@ -38,7 +38,7 @@ class Undo(ThreeWay):
     def redo(
         self, n: int = 1, *, preview: bool = False, on_conflict: OnConflict = "raise", foreign: Foreign = "keep"
     ) -> Reversion:
-        """Undo the last `n` undos, if nothing else was done since. See `undo`."""
+        """Undo the last `n` undos, if nothing else has been done since. See `undo`."""
         return self._reading(
             lambda: self._go_back("redo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
         )

@@ -304,7 +304,7 @@ class Journal:
             if error.errno != EXDEV:
                 raise
             # An overlay mount does not rename directories of a lower layer. A different time keeps an undo from
-            # taking the directory for unchanged if its removal is interrupted.
+            # mistaking the directory for an unchanged one if its removal is interrupted.
             status = self.disk.status(segments)
             if status is not None:
                 self.disk.set_status(segments, modified_at=status.st_mtime_ns ^ 1)
