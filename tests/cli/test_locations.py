@@ -143,6 +143,22 @@ def test_reading_a_missing_location_creates_nothing(run: Run, tmp_path: Path, lo
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("command", ["sessions", "fsck", "delete", "export"])
+def test_a_saved_session_is_not_taken_for_storage(run: Run, saved: Path, tmp_path: Path, command: str) -> None:
+    outcome = run(command, saved, *[tmp_path / "out.json"] * (command == "export"))
+    assert outcome.status == 1
+    assert outcome.err.endswith(
+        "it is a file, and sessions in storage are in a folder; to copy a saved session there: "
+        "weakfs import FILE FOLDER\n"
+    )
+
+
+def test_a_session_is_not_imported_into_a_file(run: Run, saved: Path) -> None:
+    before = saved.read_bytes()
+    assert run("import", saved, saved).err.endswith(": Not a directory; name a folder\n")
+    assert saved.read_bytes() == before
+
+
 def test_a_session_in_a_storage_has_statistics(run: Run, saved: Path, tmp_path: Path) -> None:
     run("import", saved, tmp_path / "store")
     assert "401" in run("stats", f"folder:{tmp_path / 'store'}").out

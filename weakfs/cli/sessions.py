@@ -52,10 +52,20 @@ class Location:
         return cls(text, None) if is_whole else cls(where, session_id)
 
     def check(self) -> None:
-        """Raise `FileNotFoundError` if the folder or file does not exist: a command that reads must not create it."""
+        """Raise `FileNotFoundError` if the folder or file does not exist: a command that reads must not create it.
+
+        Raise `ValueError` if it is a file where a folder is needed, such as a saved session.
+        """
         path = local_path(self.where)
-        if path is not None and not os.path.exists(path):
-            kind = "folder" if url_of(self.where).startswith("folder:") else "file"
+        if path is None:
+            return
+        kind = "folder" if url_of(self.where).startswith("folder:") else "file"
+        if kind == "folder" and os.path.isfile(path):
+            raise ValueError(
+                "it is a file, and sessions in storage are in a folder; to copy a saved session there: "
+                "weakfs import FILE FOLDER"
+            )
+        if not os.path.exists(path):
             raise FileNotFoundError(ENOENT, f"no such {kind}", path)
 
 

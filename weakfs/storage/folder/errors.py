@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EBADF
+from errno import EBADF, ENOTDIR
 
 from weakfs.storage.errors import StorageDamaged, StorageError
 
@@ -30,6 +30,7 @@ def failure(action: str, error: OSError) -> StorageError:
     """Return the error for a failed system call; `action` says what could not be done, with the path."""
     # A file without write permission was opened for reading only.
     cause = "Permission denied" if error.errno == EBADF else error.strerror or error
-    failed = StorageError(f"cannot {action}: {cause}; fix the cause and try again")
+    remedy = "name a folder" if error.errno == ENOTDIR else "fix the cause and try again"
+    failed = StorageError(f"cannot {action}: {cause}; {remedy}")
     failed.errno = error.errno
     return failed
