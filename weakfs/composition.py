@@ -100,8 +100,9 @@ class Session(session.Session):
     ) -> QueryResult:
         """Run a SELECT over the calls, records, changes, files, lines and snapshots of this session.
 
-        `weakfs.history` describes the tables. `timeout` is in seconds. Raise `ValueError` if the query is invalid or
-        would do anything but read, and `TimeoutError` if it runs too long.
+        `weakfs.history` describes the tables. `timeout` is in seconds. If there are more than `max_rows` rows, the rest
+        is left out, and `truncated` of the result is true. Raise `ValueError` if the query is invalid or would do
+        anything but read, and `TimeoutError` if it runs too long.
         """
         from weakfs.history.sql import run_query
 

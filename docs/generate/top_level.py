@@ -7,17 +7,19 @@ import inspect
 import weakfs
 from weakfs import _HOME_OF
 
-PAGES = {"weakfs.tools": "tools-package.md", "weakfs.composition": "session.md"}
+PAGES = {"weakfs.tools": "tools-package.md"}
+
+# Classes that `weakfs.composition` derives from documented ones.
+DERIVED = {"Registry": "weakfs.session", "Session": "weakfs.session", "StorageFilesystem": "weakfs.backends"}
 
 
 def page() -> str:
     """Return the table as Markdown."""
     lines = ["| name | documented in | what it is |", "| --- | --- | --- |"]
     for name in weakfs.__all__:
-        home = _HOME_OF[name]
+        home = DERIVED.get(name, _HOME_OF[name])
         target = PAGES.get(home, f"{home.rpartition('.')[2]}.md")
-        package = "weakfs.session" if home == "weakfs.composition" else home
-        link = f"[`{package}`]({target})" if home != "weakfs.errors" else "[Error codes](error-codes.md)"
+        link = f"[`{home}`]({target})" if home != "weakfs.errors" else "[Error codes](error-codes.md)"
         value = getattr(weakfs, name)
         is_documented = inspect.isclass(value) or inspect.isfunction(value)
         summary = (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import pytest
 
-from docs.generate import api, error_codes, renamed, tools
+import weakfs
+from docs.generate import api, error_codes, renamed, tools, top_level
 from tests.docs.test_pages import DOCS
 from weakfs import DEFAULT_TOOLS
 from weakfs._renamed import RENAMED
@@ -28,6 +30,12 @@ def test_code_in_docstrings_is_on_one_line() -> None:
         if "\n" in code[0]
     ]
     assert broken == []
+
+
+def test_every_exported_name_is_documented_where_the_table_says() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| \[`([\w.]+)`\]", top_level.page(), re.M)
+    assert len(rows) == len(weakfs.__all__) - 1  # `WeakfsError`, which is documented with the error codes.
+    assert [f"{package}.{name}" for name, package in rows if name not in import_module(package).__all__] == []
 
 
 def test_every_default_tool_has_one_example() -> None:
