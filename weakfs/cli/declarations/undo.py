@@ -93,7 +93,8 @@ def redo_command(number: int, **options: Any) -> int:
 def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
     """Undo what one call changed, and keep later changes.
 
-    TARGET is the id of a call, a record number, or a range of them such as 12-15; "weakfs log" shows both.
+    TARGET is the id of a call, a record number, or a range of record numbers such as 12-15. "weakfs log --records"
+    shows both; without --records, it numbers the calls, which are not the numbers of records.
     """
     from weakfs.cli.commands.sessions.undo import UndoOptions, take_back, target_of
 

@@ -299,7 +299,7 @@ def _shown(line: _Line) -> str:
 TOOLS = (
     Tool(
         "grep",
-        "Find lines by a regular expression (RE2 syntax, without lookaround and backreferences). The answer has "
+        "Find lines by a regular expression (RE2 syntax, without lookaround or backreferences). The answer has "
         "path:line:text for each match and path-line-text for the lines around it. glob narrows the files.",
         GrepParams,
         grep_handler,
