@@ -109,7 +109,7 @@ class Reindentation:
 
     @cached_property
     def moved(self) -> str:
-        """The indentation by which the whole new text was moved out, relative to the old one: the block stays put."""
+        """The indentation that the whole new text lacks compared with the old one, although its block is the same."""
         moved = self.old[0].indent if self.old else ""
         # If the quote has the file's own indentation, that of the new lines is intended.
         if self.is_verbatim:

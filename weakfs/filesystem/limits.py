@@ -46,8 +46,8 @@ class Limits:
     def tools(cls) -> Limits:
         """Return limits for answers to a model: 2,000 lines per read, 100 grep matches, and 1,000,000 entries.
 
-        The quota of entries exceeds any real project. It keeps a tree from being copied into itself a few dozen times,
-        after which no search of it would ever end.
+        The quota of entries is larger than any real project. It keeps a tree from being copied into itself a few dozen
+        times, after which no search of it would ever end.
         """
         return cls(default_read_limit=2000, max_grep_matches=100, max_node_count=1_000_000)
 

@@ -51,7 +51,7 @@ class PathLookup(FilesystemPrimitives):
     _parse = staticmethod(paths.parse)
 
     def _below_host_root(self, path: str) -> str | None:
-        """Return the path of a file here that is given by its path on the host; `None` for any other path."""
+        """Return the path, in this filesystem, of a file given by its path on the host; `None` for any other path."""
         return None
 
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
@@ -87,7 +87,7 @@ class PathLookup(FilesystemPrimitives):
         return depth, node
 
     def _follow(self, path: str, segments: Segments, follow: bool, node: Node | None) -> Place:
-        """Follow the links of a path at which `lookup` found `node`: none, or a link."""
+        """Follow the links of a path; `node` is what `lookup` found there: `None` or a link."""
         depth = len(segments)
         if node is None and depth:
             depth, node = self._deepest_above(segments)

@@ -116,7 +116,7 @@ def _but_for_case(look: _Look, path: str) -> str | None:
 
 
 def _of_name(look: _Look, directory: str, name: str) -> Iterator[str]:
-    """Yield the paths with a name, nearest first: below the nearest existing directory, then above it."""
+    """Yield the paths of entries with this name, nearest first: below the nearest existing directory, then above it."""
     seen: set[str] = set()
     top = directory
     while True:

@@ -14,7 +14,8 @@ from weakfs.reducers.validation import is_plain
 # A canonical path and its segments.
 Parsed = tuple[str, tuple[str, ...]]
 
-# Most paths are canonical already, and most of these are plain: `re` compiles these patterns when first used.
+# Most paths are canonical already, and most of these have only ordinary characters. `re` compiles the patterns when
+# they are first used.
 _CANONICAL = r"(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff\uf700-\uf7ff]+)+"
 _FORBIDDEN = "[\0\ud800-\udfff]"
 

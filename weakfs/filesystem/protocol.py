@@ -125,7 +125,7 @@ def check_readable(fs: Filesystem, path: str, *, offset: int = 0, most: int | No
 
 
 def check_size(path: str, size: int, most: int | None = None) -> None:
-    """Raise `OSError` (EFBIG) if more than `MOST_READ` would be read of this many bytes; `most` are wanted."""
+    """Raise `OSError` (EFBIG) if reading `size` bytes, or at most `most`, would exceed `MOST_READ`."""
     if (size if most is None else min(size, most)) > MOST_READ:
         raise fault(
             OSError,

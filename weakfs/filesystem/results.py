@@ -280,7 +280,7 @@ class FilesystemSnapshot:
 
 @frozen
 class RestoreReport:
-    """What a restore changed, or with `dry_run` would change: paths, each list sorted.
+    """What a restore changed, or with `dry_run` would change: lists of paths, each sorted.
 
     Times are restored as well, but an entry that differs only in its time is not listed. `notes` lists what files lost,
     such as a hard link or an owner; it is empty for a dry run.

@@ -5,7 +5,7 @@ lines, `^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to t
 in ripgrep). Bytes that are not UTF-8 are treated, and shown, as U+FFFD.
 
 The engine runs over the whole text, or over many small texts joined together, and Python examines only the lines that
-it finds. The result is the same as if each line were searched separately, which the tests verify. Texts are not kept.
+it finds. The result is the same as if each line were searched separately, which the tests verify. Texts are not stored.
 """
 
 from __future__ import annotations

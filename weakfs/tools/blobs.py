@@ -1,4 +1,4 @@
-"""The contents that answers refer to: the session keeps each of them once, as long as it exists."""
+"""Blobs: contents that answers refer to. The session stores each of them once, for as long as the session exists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BlobReference:
     """A reference to a blob, in place of its contents in an answer.
 
     `blob_ref` is its digest (git object id of a blob, SHA-256 format, in hexadecimal), `size_bytes` its size, and
-    `preview` its beginning: text if it is text. If a policy keeps it out of answers, `preview` is `None`, and
+    `preview` its beginning, decoded if it is text. If a policy keeps it out of answers, `preview` is `None`, and
     `blob_ref` has the same form but does not depend on its contents: a digest would confirm a correct guess of them.
     """
 
@@ -52,7 +52,7 @@ class BlobArgument:
 
 @frozen
 class Blobs:
-    """The contents that a session keeps for the answers of its tools: saved with it, and kept across rollbacks."""
+    """The contents that a session stores for the answers of its tools: saved with it, and kept across rollbacks."""
 
     _session: Session
     # The call for which contents are kept.

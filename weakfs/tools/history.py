@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OnConflict = Literal["raise", "ours", "theirs", "markers"]
 
-# The maximum number of paths that a message names, and of calls.
+# The maximum number of paths, and of calls, that a message names.
 MOST_PATHS = 50
 MOST_CALLS = 8
 # The maximum number of digits in the number of a record.

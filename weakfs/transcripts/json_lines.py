@@ -13,7 +13,7 @@ from weakfs.transcripts.records import Message, Skipped
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DRAIN_BYTES = 1 << 20
-# A lone surrogate: programs that count in UTF-16 cut texts there, and write it to files as U+FFFD.
+# A lone surrogate: programs that count in UTF-16 may cut a pair in two, and write the rest to files as U+FFFD.
 _HALF = re.compile("[\ud800-\udfff]")
 
 

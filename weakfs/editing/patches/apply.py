@@ -41,7 +41,7 @@ def apply_patch(
     `added_file_newline=False` adds none to new files.
 
     Raise `PatchError`, whose `errors` describe each wrong hunk or file, or the `OSError` of a filesystem that refuses
-    the change, such as for a quota. O(patch + files).
+    the change, for example because of a quota. O(patch + files).
     """
     _check("on_existing", on_existing, _ON_EXISTING)
     _check("on_ambiguous", on_ambiguous, _ON_AMBIGUOUS)

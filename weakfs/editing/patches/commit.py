@@ -21,7 +21,7 @@ from weakfs.session import Session
 def transaction(fs: Filesystem) -> AbstractContextManager[object]:
     """Return a transaction of the session that contains a filesystem's files, or a null context if there is none."""
     session = _session_of(fs)
-    # Shared, because it is found faster. Nothing that could join it is started inside.
+    # Shared, because a shared transaction is found faster. Nothing that could join it is started inside it.
     return nullcontext() if session is None else session.transaction(shared=True)
 
 

@@ -10,7 +10,7 @@ from weakfs.editing.patches.matching.text_search import TextPiece, TextSearch, t
 
 BYTE_ORDER_MARK = "\ufeff"
 
-# An index of all lines pays off after about this many searches of the text, the number for 20 hunks.
+# An index of all lines pays off after about this many searches of the text, as many as 20 hunks need.
 MOST_TEXT_SEARCHES = 48
 
 

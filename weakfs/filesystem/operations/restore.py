@@ -50,7 +50,7 @@ class Restoring(PathLookup):
         return f"{self.filesystem_id}@{self.now()}"
 
     def _tree_in(self, snapshot: FilesystemSnapshot) -> FileTree | None:
-        """Return the files of a snapshot; `None` if they are elsewhere."""
+        """Return the files of a snapshot; `None` if they are stored elsewhere."""
         return snapshot.tree
 
 

@@ -120,7 +120,7 @@ class Searching(Reading):
 
 
 def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segments) -> Iterator[tuple[str, int, bool]]:
-    # A search of few directories can be interrupted too.
+    # A search of only a few directories can be interrupted too.
     check_interrupted()
     stack = [("" if path == "/" else path, segments, pattern.start(path))]
     entered = 0
@@ -248,7 +248,7 @@ def _batches(now: PathLookup, path: str, segments: Segments, chosen: GlobPattern
 
 
 def _runs(listing: Listing, state: GlobState | None) -> Iterator[str | list[Searched]]:
-    """Yield the name of each directory of a listing, and the chosen files between two directories together."""
+    """Yield the directories of a listing by name and, as one list, the chosen files between two of them."""
     names, found, _ = listing
     files: list[Searched] = []
     for name, node in zip(names, found, strict=True):

@@ -259,7 +259,7 @@ class Call:
         if isinstance(error, Undone):
             return with_inexact(error.result, error)
         if isinstance(error, (MergeConflict, SessionConflict)):
-            # It may conflict with the same call, made by another process: what others stored is known now.
+            # It may conflict with the same call made by another process; only now is it known what others stored.
             try:
                 self._check_repeated()
             except _Repeated as repeated:

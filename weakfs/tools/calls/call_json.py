@@ -103,7 +103,7 @@ def _reader_of(kind: Any) -> Callable[[object], dict[str, object]] | None:
     names = [one.name for one in attrs.fields(kind) if one.init]
     if any(map(iskeyword, names)):
         return lambda value: {name: getattr(value, name) for name in names}
-    # The names are attribute names. Takes half the time of `attrgetter` with `zip`, a sixth of a comprehension's.
+    # The names are attribute names. Takes half the time of `attrgetter` with `zip`, a sixth of that of a comprehension.
     return cast(
         "Callable[[object], dict[str, object]]",
         eval(f"lambda value: {{{', '.join(f'{name!r}: value.{name}' for name in names)}}}"),

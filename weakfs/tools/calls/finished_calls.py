@@ -23,7 +23,7 @@ from weakfs.session.slices.tags import tag_of
 from weakfs.tools.results import Receipt, ToolResult
 from weakfs.tools.slices import ToolCall
 
-# The number of newest calls that are remembered.
+# How many of the newest calls are remembered.
 MOST = 1024
 
 
@@ -83,7 +83,7 @@ class FinishedCalls:
     def find_after(
         self, line: Timeline, count: int, call_id: str, tool: str, arguments: str | bytes
     ) -> ToolCall | None:
-        """Return such a call from a timeline that is about to be committed, unless it is among the first `count`."""
+        """Find such a call, after the first `count`, in a timeline that is about to be committed."""
         try:
             later = list(self._values(line.logs).since(count))
         except RecordsDropped:
@@ -104,7 +104,7 @@ class FinishedCalls:
 
 
 def _is(call: ToolCall, call_id: str, tool: str, arguments: str | bytes) -> bool:
-    """Return whether a call succeeded that had this id, tool and arguments."""
+    """Return whether a call had this id, tool and arguments, and succeeded."""
     if (call.call_id, call.tool, call.status) != (call_id, tool, "ok"):
         return False
     return call.arguments == arguments or bool(json.loads(call.arguments) == json.loads(arguments))

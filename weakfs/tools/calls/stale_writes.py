@@ -34,8 +34,8 @@ MOST_COMPARED = 1 << 18
 SHOWN = 1500
 # The number of files, the most recently seen, whose version is kept for calls without a caller.
 MOST_SIGHTS = 4096
-# The search for the call that changed a file reads this many records at a time, newest first. A message that names the
-# call is not worth reading a long history, so the search ends after this many windows.
+# The search for the call that changed a file reads this many records at a time, newest first. Naming the call in
+# a message is not worth reading a long history, so the search ends after this many windows.
 WINDOW = 512
 MOST_WINDOWS = 64
 
@@ -71,7 +71,7 @@ class SeenVersions:
         self._by_callers = CallerChanges(session, self._name, self._named)
 
     def matter_to(self, caller: Who) -> bool:
-        """Return whether a call can be stale. A call without a caller can be only if another call had a caller."""
+        """Return whether a call can be stale. A call without a caller can be stale only if another call had one."""
         return caller is not None or self._by_callers.may_exist()
 
     def version(self, caller: Who, path: str) -> Version:
@@ -103,7 +103,7 @@ class SeenVersions:
                 self._anonymous.popitem(last=False)
 
     def sighting(self, caller: str, path: str, version: Version, *, seq: int) -> FileSeen | None:
-        """Return the event that a caller saw a version of a file after record `seq`; `None` if that is recorded."""
+        """Return the event of a caller seeing a version of a file after record `seq`; `None` if that is recorded."""
         known = self._sight(caller, path)
         if isinstance(version, bytearray) or (known is not None and known[0] == version):
             return None

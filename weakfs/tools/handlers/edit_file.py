@@ -98,7 +98,7 @@ class EditFileReceipt(Receipt):
 
 
 class _Refused(Exception):
-    """An edit of a call was refused; has its number and the error."""
+    """An edit of a call was refused; carries its number and the error."""
 
     def __init__(self, number: int, error: EditError) -> None:
         self.number = number

@@ -159,7 +159,7 @@ def _answer_lines(found: GrepResult, params: GrepParams, context: ToolContext) -
 def _answer_files(params: GrepParams, context: ToolContext, most: int | None) -> ToolResult[GrepReceipt]:
     fs = require_filesystem(context)
     per_file = 1 if params.output == "files" else MAX_COUNTED
-    # Enough for that many files if each has the most matches that are counted.
+    # Enough for that many files even if each has the maximum number of counted matches.
     found = _search(fs, params, None if most is None else most * per_file, per_file)
     counts = Counter(match.path for match in found)
     paths = tuple(counts)[:most]

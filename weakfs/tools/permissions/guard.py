@@ -42,7 +42,7 @@ def may_show(filesystem: Filesystem | None, path: str) -> bool:
 
 
 def check_may_show(filesystem: Filesystem | None, path: str) -> None:
-    """Raise `PermissionError` for a file that no answer may quote, where an answer is nothing but its contents."""
+    """Raise `PermissionError` if no answer may quote a file, for answers that consist of its contents alone."""
     if not may_show(filesystem, path):
         # Imported here because it takes time, and most calls do not need it.
         from weakfs.filesystem.errors import fault

@@ -128,7 +128,7 @@ class GuardedPrimitives(BaseFilesystem):
         elif isinstance(event, EntryDeleted):
             access.check_changes((event.path,), self._check_below(event.path))
         else:
-            path: str = event.path  # type: ignore[union-attr]  # whole trees come in by no method of a gate
+            path: str = event.path  # type: ignore[union-attr]  # no event here replaces the whole tree
             access.check("write", path)
             access.check_changes((path,))
             if isinstance(event, FileWritten):

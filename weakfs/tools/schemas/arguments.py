@@ -102,7 +102,7 @@ def reader(params: type, parameters: Sequence[Parameter], aliases: Mapping[str, 
                 name, read_value = known.get(cast(str, key), NOTHING)
                 if value is None or read_value is None:
                     break
-                # Most values are such text; a call would cost more.
+                # Most values are ASCII text; calling its reader would cost more than this check.
                 plain = read_value is _read_text and type(value) is str and value.isascii()
                 values[name] = value if plain else read_value(value, "", problems)
             if len(values) == len(given) and not problems and required <= values.keys():

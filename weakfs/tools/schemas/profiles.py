@@ -35,7 +35,7 @@ DEFAULTS: dict[str, dict[str, dict[str, object]]] = {
     "mcp": _IMAGES,
 }
 
-# Parameters that are not shown to a provider's models: these use -A and -B, and do not need -C.
+# Parameters that are not shown to a provider's models: the models use -A and -B, and do not need -C.
 PARAMETERS_LEFT_OUT: dict[str, dict[str, tuple[str, ...]]] = {
     "openai": {"grep": ("context",)},
     "mcp": {"grep": ("context",)},

@@ -20,7 +20,7 @@ _CHANGE_DIRECTORY = re.compile(r"\s*cd\s+(?P<where>'[^'\n]*'|\"[^\"\n]*\"|[^\s;&
 _SPECIAL = re.compile(r"[|;&<>$`*?(){}\[\]\n\\~!]")
 _RANGE = re.compile(r"([1-9]\d{0,8}),([1-9]\d{0,8})p")
 
-# Programs that change no file, whatever their arguments, and programs that do so only with one of these options.
+# Programs that change no file, whatever their arguments, and programs that change files only with one of these options.
 _READERS = frozenset(
     {"cat", "cut", "df", "du", "egrep", "fgrep", "grep", "head", "ls", "nl", "stat", "tail", "tr", "wc"}
 )

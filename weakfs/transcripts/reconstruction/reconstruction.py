@@ -180,7 +180,7 @@ class Reconstruction:
 
 
 def _followed(waiting: Sequence[_Event], text: Text, programs: int) -> Iterator[tuple[_Event, Rebuilt]]:
-    """Yield the first event before which the text is complete, and the first such after each unrecorded change."""
+    """Yield the first event before which the text is complete, and the first such one after each unrecorded change."""
     state = Partial.whole(text) if isinstance(text, str) else None
     found: tuple[_Event, Partial, bool] | None = None
     for event in reversed(waiting):
