@@ -84,7 +84,7 @@ def plain(directory: dict[str, Any], contents: dict[bytes, int]) -> dict[str, An
 
 
 def rich(directory: dict[str, Any], contents: list[bytes]) -> dict[str, Any]:
-    """Return the directory for the result of `plain`."""
+    """Return the directory that `plain` was called with, from its result."""
     return {
         name: rich(child, contents) if isinstance(child, dict) else (contents[child[0]], *child[1:])
         for name, child in directory.items()

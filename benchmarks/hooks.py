@@ -1,8 +1,8 @@
 """The cost of the hooks of Claude Code for each tool: `python -m benchmarks.hooks [--quick] [--files 10 1000]`.
 
 A tool waits for two hooks, each of which is a process that sends a request to the server of the project, which scans
-it. The figures are the processor time of each part, as reported by `wait4` and `/proc`, in one run and in turn: on an
-idle machine with a free core for each process, a tool waits about as long.
+it. The figures are the processor time of each part, as reported by `wait4` and `/proc`, measured in turn in one run:
+on an idle machine with a free core for each process, a tool waits about that long.
 """
 
 from __future__ import annotations

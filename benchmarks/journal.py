@@ -1,6 +1,6 @@
 """Measure the journal of the folder engine: `python -m benchmarks.journal [FRAMES]`.
 
-An append of a frame of 500 bytes with a content of 1,000 bytes, compared with a bare `os.write` of both, in turns of
+An append of a frame of 500 bytes with contents of 1,000 bytes, compared with a bare `os.write` of both, in turns of
 200, of which the fastest counts. The same with durability "power", compared with `os.fdatasync`. Then a long stream:
 the time of appends as it grows, memory, space, and the time to open it.
 """

@@ -3,7 +3,7 @@
 `python -m benchmarks.life --calls 1000000` writes, reads and edits 200 small files in memory, one call after another,
 and then saves the session, loads it and compacts it. Times are this process's own, with the garbage collector on.
 `--picture FILE.svg` draws time, memory and the longest pauses, block by block; it needs matplotlib, which is in the
-environment of the harness.
+environment `harness`.
 
 The memory of a call is shown in two parts. `contents` are the contents that the calls wrote, as the packed history
 holds them: in the records of files and in the arguments of calls. They are measured as the memory that packing the same

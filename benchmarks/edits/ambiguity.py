@@ -49,7 +49,7 @@ def is_decidable(block: Block, quoted: Sequence[Line], mistake: Mistake, *, is_m
 def ambiguous_lines(block: Block, quoted: Sequence[Line]) -> set[int]:
     """Return the changed lines that may replace removed ones with different indentations.
 
-    This happens if a run of changes does not replace lines one for one, and the call has those indentations as one.
+    This happens if a run of changes does not replace lines one for one, and those indentations are equal in the call.
     """
     found: set[int] = set()
     for run in _runs(block.lines):
@@ -159,7 +159,10 @@ def _texts(block: Block, indents: Sequence[str]) -> Iterator[tuple[bool, str]]:
 
 
 def _is_laid_out(block: Block, indents: Sequence[str]) -> bool:
-    """Return whether each inserted line is at most a step deeper than the one above, and deeper if that opens one."""
+    """Return whether the depth of each inserted line fits the line above it.
+
+    It may be at most a step deeper, and must be deeper if the line above opens a block.
+    """
     unit = block.source.unit
     strict = block.source.language in {"python", "css", *WITH_BRACES}
     above = next((line for line in reversed(block.source.lines[: block.start]) if line.strip()), "")

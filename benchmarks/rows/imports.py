@@ -1,7 +1,7 @@
 """The time of a new process until its first answer, compared with importing libraries.
 
-Measured is the processor time of whole processes, minus that of a process that does nothing. Bytecode is compiled, and
-all files are in the system's cache.
+The figures are the processor time of whole processes, minus that of a process that does nothing. Bytecode is compiled,
+and all files are in the system's cache.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from weakfs.storage import MemoryStorage, open_event_store
 
 # The session with which the cost of a call is measured.
 ALONE = "alone"
-# After this many calls, each kind of call was made.
+# After this many calls, each kind of call has been made.
 WARM = 50
 
 

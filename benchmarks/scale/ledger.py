@@ -11,7 +11,7 @@ from attrs import define, field
 class Account:
     """The state of one line of calls: the number of the last call that was acknowledged.
 
-    `may_have_more` is true if a worker was killed since, so that one more call may have taken effect.
+    `may_have_more` is true if a worker has been killed since, so that one more call may have taken effect.
     """
 
     number: int = 0
@@ -27,7 +27,7 @@ class Ledger:
     """The acknowledged calls, against which everything that is found later is checked."""
 
     accounts: defaultdict[str, Account] = field(factory=accounts)
-    # Whatever is wrong.
+    # Everything that was found to be wrong.
     found: list[str] = field(factory=list[str])
     # In nanoseconds.
     calls: list[int] = field(factory=list[int])

@@ -34,7 +34,7 @@ class Report:
     unacknowledged: int
     unrecorded: int
     conflicts: int
-    # Whatever is wrong.
+    # Everything that was found to be wrong.
     found: list[str]
     # For each call of the run.
     usage: dict[str, float]

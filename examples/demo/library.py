@@ -113,7 +113,7 @@ def refactor(report: Report, session: Session, files: InMemoryFilesystem) -> Non
 
 
 def fail_in_the_middle(report: Report, session: Session, files: InMemoryFilesystem) -> None:
-    """Let a job fail after a thousand deletions and writes, and prove that none of its changes remain."""
+    """Make a job fail after a thousand deletions and writes, and prove that none of its changes remain."""
     before = files.tree().fingerprint
     with report.step("a job of 1,001 changes fails"):
         try:

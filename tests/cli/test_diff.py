@@ -96,7 +96,7 @@ def test_diff_as_json_has_the_text_of_each(run: Run, saved: Path) -> None:
     assert "diff" not in run("diff", saved, "--json", "--names").objects[0]
 
 
-# Only a few different lines, so that texts share some; the last line may have no line end.
+# Only a few different lines, so that texts share some; the last line may lack a newline.
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "long line\r\n"]), max_size=30)
 PATHS = st.sampled_from(["/a", "/b.txt", "/d/a", "/d/e/f", "/with space", '/q"uote', "/new\nline", "/tab\t", "/ä"])
 

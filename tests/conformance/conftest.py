@@ -20,7 +20,7 @@ ROOM = 1 << 30
 
 
 def _memory() -> str | None:
-    """Return the filesystem in memory, if there is one with room, and if this run tries a sample only."""
+    """Return the filesystem in memory, if there is one with enough room and this run tests only a sample."""
     has_room = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM
     return MEMORY if has_room and not is_exhaustive() else None
 

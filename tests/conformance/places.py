@@ -22,7 +22,7 @@ def ticking() -> Callable[[], int]:
 
 
 class Options(TypedDict, total=False):
-    """The options of a test; none for the files that are prepared."""
+    """The options of a test; the prepared files are written without any."""
 
     limits: Limits
     read_only: bool

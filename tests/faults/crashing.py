@@ -64,7 +64,7 @@ class Attempts:
         self.found: list[dict[str, object]] = []
 
     def loaded(self, content: bytes) -> Session:
-        """Load a content from a file elsewhere."""
+        """Load a session from these bytes, in a file elsewhere."""
         elsewhere = self.folder.parent / "elsewhere.json"
         elsewhere.write_bytes(content)
         return Session.load(elsewhere)

@@ -60,7 +60,7 @@ class Death:
 def dying(work: Callable[[Callable[[str], None]], None], kill_after: int | None = None) -> tuple[list[str], bool]:
     """Run `work` in a separate process; return what it acknowledged, and whether it was killed.
 
-    `work` is given a function that acknowledges a word. After `kill_after` words the process is killed from here.
+    `work` gets a function that acknowledges a word. After `kill_after` words, this process kills the other.
     """
     ours, theirs = os.pipe()
     # Taken before `work` may install a death: an acknowledgement is not part of the work.

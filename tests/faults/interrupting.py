@@ -21,7 +21,7 @@ MANY = 5000
 
 
 class Interrupted(BaseException):
-    """What a signal handler raises, as `KeyboardInterrupt` is."""
+    """Raised by a signal handler, as `KeyboardInterrupt` is."""
 
 
 def interrupted_at(place: int, work: Callable[[], object]) -> bool:

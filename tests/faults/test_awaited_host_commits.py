@@ -1,6 +1,6 @@
 """A process that is killed while its event loop awaits commits: a call changes the files and the session, or neither.
 
-The session is opened again with `aopen` too, whose clients find out whether the commit was stored.
+The session is also reopened with `aopen`, whose clients find out whether the commit was stored.
 """
 
 from __future__ import annotations

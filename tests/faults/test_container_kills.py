@@ -32,7 +32,7 @@ from weakfs.backends.container.podman import _prefix
 
 TOP = Path(__file__).parents[2]
 
-# When something is killed; the steps are a few milliseconds apart.
+# The moments at which something is killed, a few milliseconds apart.
 MOMENTS = range(12) if is_exhaustive() else (7,)
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("never_hung")]
@@ -112,7 +112,7 @@ def test_a_command_that_holds_the_requests_of_a_killed_runtime_ends_with_the_nex
         while not Path(f"/proc/{inspected.pid}/root/workspace/held").exists():
             time.sleep(0.005)
         runtime.kill()
-    # The capability permits it: without the capability, no command opens the requests.
+    # A capability permits this access: without it, no command can read the requests.
     assert Path(f"/proc/{inspected.pid}/root/workspace/held").exists()
     if then == "open":
         loaded = Session.load(tmp_path / "session.json")

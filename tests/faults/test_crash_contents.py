@@ -32,7 +32,7 @@ def new_session() -> Session:
 
 
 def readable(path: Path) -> dict[str, bytes]:
-    """Load a file and read every content that it names."""
+    """Load a session file and read all contents that it names."""
     session = load(path)
     assert not session.missing_blobs
     fs = InMemoryFilesystem(session)

@@ -69,7 +69,7 @@ def test_random_changes_without_a_new_checksum_are_refused_or_change_nothing(
         assert court.judge(orjson.dumps(other)) in ("refused", "same"), what
 
 
-# In two halves, for two processes.
+# In two halves, so that two processes can share the work.
 @pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("turn", [0, 1])
@@ -117,7 +117,7 @@ def find(document: dict[str, Any], wanted: str) -> Place:
     """Return a place by what is there: `records/story/note` is the first record of that type."""
     section, _, tag = wanted.partition("/")
     for index, row in enumerate(document[section]):
-        # A blob may be plain text, whose letters are not what is searched for.
+        # A blob may be plain text, in which `in` would search for letters.
         fields: dict[str, Any] = {} if isinstance(row, str) else row
         if not tag or tag in fields or tag in (fields.get("type"), fields.get("tag")):
             return (section, index)

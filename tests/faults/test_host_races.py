@@ -92,7 +92,7 @@ def swapping(*paths: Path) -> Generator[None, None, None]:
 
 
 def put_back(house: House, fs: HostFilesystem, snapshot: FilesystemSnapshot, before: str) -> None:
-    """Restore everything that was swapped; what could not be undone before is undone now."""
+    """Put back everything that was swapped, and undo what could not be undone before."""
     try:
         fs.session.repair()
     except RollbackIncomplete:

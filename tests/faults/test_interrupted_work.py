@@ -102,7 +102,7 @@ def copied(fs: HostFilesystem) -> None:
         fs.delete("/e")
 
 
-# Each piece of work, and how often it checks at least: once per directory, and once per MiB of the large file.
+# Each piece of work and the minimum number of its checks: one per directory, and one per MiB of the large file.
 WORK: dict[str, tuple[Callable[[HostFilesystem], object], int]] = {
     "tree": (lambda fs: fs.tree(), 10),
     "snapshot": (lambda fs: fs.snapshot(), 10),
@@ -123,7 +123,7 @@ WORK: dict[str, tuple[Callable[[HostFilesystem], object], int]] = {
 
 @pytest.fixture
 def nothing_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every scan read every file, so that the same work makes equally many checks each time.
+    """Make every scan read every file, so that the same work makes the same number of checks each time.
 
     Otherwise a file is read again if it was written within a tick of the clock before the scan.
     """

@@ -30,7 +30,7 @@ def written(seq: int, blob: int) -> Row:
 
 
 def contents_of_one_parent(count: int) -> Row:
-    """Describe each content as a megabyte and one more byte, each in its own record."""
+    """Describe contents, one per record, each as the same megabyte followed by one more byte."""
     blobs: list[Any] = ["x" * (1 << 20), *({"parent": 0, "tail": str(number % 10)} for number in range(count))]
     return {"blobs": blobs, "records": [written(number, number) for number in range(1, count + 1)]}
 
@@ -45,7 +45,7 @@ def contents_in_untyped_values(count: int) -> Row:
 
 
 def directories_of_one_base(count: int) -> Row:
-    """Describe each directory as another one of 30 names without one of them."""
+    """Describe each directory as a change of the same directory of 32 names."""
     names = [[f"name of a file that is long, {number}", 0, 0] for number in range(32)]
     return {
         "blobs": ["x"],
@@ -60,7 +60,7 @@ def directories_of_a_wide_base(count: int) -> Row:
 
 
 def slices_of_one_beginning(count: int) -> Row:
-    """Describe each slice as another one of 255 values with one more."""
+    """Describe each slice as the same slice of 255 values followed by one more value."""
     step = {"name": "a", "receipt": {}, "output": {"blob": 0}}
     first = {"tag": "story/step", "kind": "log", "items": [step] * 255}
     more = ({"tag": "story/step", "kind": "log", "after": 0, "items": [step]} for _ in range(count))

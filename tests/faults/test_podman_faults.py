@@ -111,7 +111,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_has_started(
     program.chmod(0o755)
 
     class Impatient(subprocess.Popen[bytes]):
-        """Waits until the program has begun, and then no longer."""
+        """Waits until the program has begun, so that the time limit ends right after that."""
 
         def communicate(self, input: bytes | None = None, timeout: float | None = None) -> tuple[bytes, bytes]:
             while not told.exists():

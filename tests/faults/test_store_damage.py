@@ -111,7 +111,7 @@ def test_a_malformed_entry_is_named_and_can_be_dropped(folder: Path, root: Path,
 
 
 def test_a_damaged_store_is_not_compacted(folder: Path, root: Path) -> None:
-    """What is left of it may be all that can be saved."""
+    """What is left in its packs may be all that can be saved."""
     pack = only_file(folder / "packs")
     damaged = pack.read_bytes().replace(b"content 3", b"CONTENT 3")
     pack.write_bytes(damaged)

@@ -1,4 +1,4 @@
-"""What a change refuses: modes, quotas of edits, depths, pieces; and how subscribers are notified."""
+"""Changes that are refused, because of modes, quotas, depths or pieces; and how subscribers are notified."""
 
 from __future__ import annotations
 

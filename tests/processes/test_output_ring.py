@@ -1,4 +1,4 @@
-"""The output that is kept of a background process: excerpts that follow one another are the whole, whatever is cut."""
+"""The stored output of a background process: consecutive excerpts together are the whole, wherever they are cut."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_consecutive_excerpts_cover_all_kept_output(
         found = after
 
     assert first.start == since + first.dropped
-    # In addition to what is not kept, at most the rest of a character is left out.
+    # Besides the output that is no longer stored, at most the rest of a character is left out.
     assert max(since, ring.start) <= first.start <= max(since, ring.start) + 3
     assert found.end == ring.total
 

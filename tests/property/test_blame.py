@@ -1,4 +1,4 @@
-"""Random histories: blame names for each line the record that a model of the same work names."""
+"""Random histories: for each line, blame names the same record as a model of the same work."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Random programs on files in a session, compared with a filesystem in one plain dictionary.
 
-A step is an operation with valid or invalid arguments, a snapshot, a rollback, a transaction with others
-inside that succeeds or fails, a fork that is merged, a save and load, or a compaction. After each one all
+A step is an operation with valid or invalid arguments, a snapshot, a rollback, a transaction of
+other steps that succeeds or fails, a fork that is merged, a save and load, or a compaction. After each step, all
 contents, listings and totals are compared, and at the end every record that is still there.
 """
 

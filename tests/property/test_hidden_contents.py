@@ -40,7 +40,7 @@ def skeleton(pieces: list[str]) -> str:
 
 
 def policy_of(random: Random) -> Policy:
-    """Make a policy that keeps some files from being read, and more of any kind."""
+    """Make a policy of one rule that keeps some files from being read, and other rules of any kind."""
     hiding = PolicyRule(
         effect=random.choice(("deny", "deny", "blob")),
         operations=["read", *random.sample(OPERATIONS, random.randrange(3))],
@@ -254,8 +254,8 @@ def test_no_answer_and_no_readable_file_contains_hidden_text(seed: int) -> None:
             assert_hidden(setting, kept.content.decode(), kept.digest)
 
 
-# Contents of the same size, of which at most one is in a file: lines of another length, no text, no lines, another
-# kind.
+# Contents of the same size, of which a file has at most one. They differ in the lengths of their lines, in their kind,
+# and in whether they are text and have lines.
 SECRETS = (
     b"key one\nstep1 'aaaa'\nreturn 1\n",
     b"key 0\n\n\n\nDoor step1: 'zzzzzz'\n",
@@ -269,7 +269,7 @@ GUESSING = ("edit", "v4a", "unified", "blocks", "patch of a blob", *MERGING)
 
 
 def with_secrets(seed: int, variant: int) -> tuple[Setting, list[str]]:
-    """Make a setting that differs only in its hidden files and links for one seed, and its kinds of calls."""
+    """Make a setting, and its kinds of calls; those of one seed differ only in their hidden files and links."""
     setting = Setting.make(Random(seed))
     own = Random(f"{seed} {variant}")
     files, policy = setting.files, setting.policy
@@ -287,7 +287,7 @@ def with_secrets(seed: int, variant: int) -> tuple[Setting, list[str]]:
             files.symlink(own.choice(TARGETS), entry.path)
         else:
             files.write_bytes(entry.path, own.choice(SECRETS))
-    # An edit reveals whether a text is in a file that may be edited but not be shown.
+    # An edit reveals whether a text is in a file that may be edited but not shown.
     return setting, [kind for kind in CALLS if kind != "shell" and not (withheld and kind in GUESSING)]
 
 

@@ -80,7 +80,7 @@ def by_a_fresh_object(place: Place, fs: HostFilesystem, snapshot: FilesystemSnap
 
 
 def assert_report_is_right(written: tuple[str, ...], removed: tuple[str, ...], old: Record, new: Record) -> None:
-    """Check that the report lists what differs, apart from names that have another form in it."""
+    """Check that the report lists what differs, apart from names that it writes in another form."""
 
     def is_plain(path: bytes) -> bool:
         return path.isascii() and b"\\" not in path and path != ROOT

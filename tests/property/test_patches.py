@@ -307,7 +307,7 @@ def test_a_failure_at_any_change_leaves_everything_as_it_was(
 
 
 class Failing(InMemoryFilesystem):
-    """Lets one change fail, the `left`-th from now."""
+    """Makes one change fail, the `left`-th from now."""
 
     __slots__ = ("left",)
 

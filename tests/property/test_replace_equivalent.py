@@ -119,7 +119,7 @@ def test_a_part_of_any_text_is_found_in_every_equivalent_form(text: str, data: s
         try:
             replace(text, old_text, "\ue000", replace_all=True)
         except AmbiguousIndentation:
-            # With the white space before it, its first line is indented further than it is.
+            # The white space added before it makes its first line look indented further than in the text.
             assert old_text != old
         except TargetNotFound:
             edges = any(0 < at < len(text) and touches(text, at) for at in (start, stop))

@@ -85,7 +85,7 @@ def outcome(session: Session, call_id: str) -> tuple[str, FileTree]:
 
 
 def effects(session: Session) -> dict[str, object]:
-    """Return for each call its answer, and what it copied, which the answer does not show."""
+    """Return the answer of each call, and what the call copied, which the answer does not show."""
     found: dict[str, object] = {}
     for call in session[ToolCalls].all():
         found[call.call_id] = call.status, call.summary

@@ -84,7 +84,7 @@ def test_undoing_everything_and_redoing_it_changes_nothing(seed: int, tmp_path: 
 @pytest.mark.parametrize("changes_below", [False, True])
 @pytest.mark.parametrize("seed", range(30))
 def test_everything_over_a_lower_layer_is_undone_and_redone(seed: int, changes_below: bool, tmp_path: Path) -> None:
-    """Among calls, failures, rollbacks and discards; others may change the lower layer meanwhile."""
+    """The work is a mix of calls, failures, rollbacks and discards; others may change the lower layer meanwhile."""
     random, session = Random(seed), Session(session_id="s", clock=lambda: 0)
     fs = over_files(session)
     for number in range(10):

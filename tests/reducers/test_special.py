@@ -1,4 +1,4 @@
-"""FIFOs, sockets, devices and whiteouts: entries without a content."""
+"""FIFOs, sockets, devices and whiteouts: entries without contents."""
 
 from __future__ import annotations
 

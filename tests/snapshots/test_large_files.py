@@ -25,7 +25,7 @@ HUGE = 4 << 40
 BOUND = (100 if is_exhaustive() else 40) * MIB
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "stores" / "v1"
 
-# Fails with MemoryError if a whole content is held in memory.
+# Fails with MemoryError if a whole file is held in memory.
 ROUND_TRIP = """
 import resource, shutil, sys
 from pathlib import Path

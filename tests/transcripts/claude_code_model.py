@@ -111,7 +111,7 @@ class ClaudeCode:
         self.record("Read", arguments, {"type": "text", "file": file}, numbered)
 
     def change_outside(self, path: str, data: bytes) -> None:
-        """Change a file like a command, without recording anything."""
+        """Change a file as a command would, without recording anything."""
         self.disk[path] = data
         self.record("Bash", {"command": "make"}, {"stdout": "", "stderr": "", "interrupted": False}, "")
         self.outcomes.pop()

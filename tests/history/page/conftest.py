@@ -27,7 +27,7 @@ HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!--<script>"
 Show = Callable[..., "Page"]
 
 
-# For one module at most: as long as Playwright runs, so does an event loop in this thread.
+# Closed after each module, because Playwright keeps an event loop running in this thread.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")

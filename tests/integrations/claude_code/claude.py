@@ -85,7 +85,7 @@ class Claude:
 def end_process(pid: int, number: int) -> None:
     """Send a signal to a process, and wait for its end.
 
-    One that dies has no command line any more while its socket and its lock are still open.
+    A dying process has no command line any more, although its socket and its lock may still be open.
     """
     process = os.pidfd_open(pid)
     try:

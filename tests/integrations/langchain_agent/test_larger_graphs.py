@@ -126,7 +126,7 @@ def test_files_go_back_with_the_thread_of_the_outer_graph(
     assert graph.shown.keys() == {"/a0", "/b0", "/a1", "/b2"}
     graph.run(config=before_first_b.config)
     assert graph.shown.keys() == {"/a0", "/b3"}
-    # One can go back to a line that was left, and each line has its own files.
+    # An abandoned line can be continued later, and each line has its own files.
     graph.run(config=before_second_b.config)
     assert graph.shown.keys() == {"/a0", "/b0", "/a1", "/b4"}
     graph.run(config=graph.before("a")[0].config)
@@ -262,7 +262,7 @@ def test_any_path_through_the_checkpoints_of_a_graph_restores_the_files_of_each(
 
     nodes = {"p": plain, "a": agent(toolset, *turns("a")), "q": plain, "b": agent(toolset, *turns("b"))}
     graph = Graph(toolset, nodes, saver, is_async=is_async, depth=seed % 2)
-    # The files at each checkpoint that was the latest one, by its predecessors.
+    # The files at each checkpoint that was the latest one after a run, by its id.
     files: dict[str, dict[str, str]] = {}
     config = None
     for number in range(10):
