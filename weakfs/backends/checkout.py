@@ -74,7 +74,7 @@ def private_checkout(
 
 
 def check_made(limits: Limits, before: FileTree, after: FileTree, prefix: str, whole: FileTree) -> None:
-    """Raise `OSError` if the entries that a program made exceed the limits. Earlier excesses are not counted."""
+    """Raise `OSError` if the entries that a program made exceed the limits. Earlier excesses are ignored."""
     limits.check_quota(
         prefix,
         size=0,

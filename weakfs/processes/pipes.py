@@ -97,7 +97,7 @@ class Watch:
         return timed_out
 
     def _read(self, seconds: float, enough: Callable[[], bool]) -> None:
-        """Read for this long, until there is enough, or until all pipes are closed.
+        """Read for `seconds`, until `enough` returns true, or until all pipes are closed.
 
         What is already in the pipes is read even if the time is over: this process may not have run for a while.
         """

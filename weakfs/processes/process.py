@@ -52,8 +52,8 @@ class Running:
 
     It reads from the descriptor `stdin`, or gets no input.
 
-    bubblewrap has a supervisor as well: its own `--die-with-parent` misses a runtime that is killed within the first
-    milliseconds (0.8.0: 4 of 25 such sandboxes ran on).
+    bubblewrap has a supervisor as well: its own `--die-with-parent` does not notice a runtime that is killed within
+    the first milliseconds (with 0.8.0, 4 of 25 such sandboxes ran on).
     """
 
     def __init__(self, job: Job, pipes: tuple[int, int, int], *, stdin: int | None = None) -> None:

@@ -68,8 +68,8 @@ class CommandLimits:
         """Return the limits that a command seems to have reached, each as `name=value`.
 
         `exceeded` is the name of the limit for which it was killed, if any. Otherwise they are guessed from the signal
-        that ended it and from its error messages; those of a command that is being killed prove nothing: the kernel
-        refuses a fork in a dying sandbox for lack of memory.
+        that ended it and from its error messages. Messages of a command that is being killed prove nothing, because
+        the kernel refuses a fork in a dying sandbox for lack of memory.
         """
         if exceeded is not None:
             return (f"{exceeded}={getattr(self, exceeded)}",)

@@ -3,8 +3,8 @@
 A script that uses only the standard library: `python -I -S supervisor.py STATUS_FD`. The first line of its standard
 input is the job. A held job waits for the line "begin". Later lines are numbers of signals for the command's process
 group; an empty line or SIGTERM ends the command, and "kill" ends it without a grace period, as does the end of the
-input: the runtime has died, and the next one may be about to undo the changes of the command. Events are reported on
-STATUS_FD as JSON, one per line; bubblewrap reports others there.
+input. That means that the runtime has died, and the next one may be about to undo the changes of the command. Events
+are reported on STATUS_FD as JSON, one per line; bubblewrap reports others there.
 
 On Linux the script adopts every process that the command leaves behind, including those that started their own session,
 and exits only when they are gone. It cannot stop work that the command delegated to another program, such as a service
@@ -164,7 +164,7 @@ def _set_limit(number: int, value: int) -> None:
 class _Census:
     """Counts the processes in a sandbox, and kills it if there are too many.
 
-    RLIMIT_NPROC does that as well, but not for root, and on Linux before 5.14 not by user namespace.
+    RLIMIT_NPROC does that as well, but not for root, and on Linux before 5.14 not per user namespace.
     """
 
     def __init__(self, child: int, most: int, status: int) -> None:
@@ -182,7 +182,7 @@ class _Census:
             with suppress(OSError):
                 if sum(name.isdigit() for name in os.listdir(self._proc)) > self._most:
                     _tell(self._status, {"exceeded": "max_processes"})
-                    # bubblewrap; the first process of the sandbox dies with it, and all others with that.
+                    # This kills bubblewrap. The first process of the sandbox dies with it, and all others with that.
                     os.kill(self._child, signal.SIGKILL)
 
     def _open(self) -> int:

@@ -75,7 +75,7 @@ class EventStore(Protocol):
         ...
 
     def wait(self, stream: str, after: int, timeout: float) -> int:
-        """Wait at most `timeout` seconds until the stream has a frame after `after`; return the number of its head."""
+        """Wait at most `timeout` seconds until the stream has a frame after `after`; return the newest one's number."""
         ...
 
     def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:

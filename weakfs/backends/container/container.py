@@ -45,7 +45,7 @@ from weakfs.snapshots.directory.entries import remove as remove_entry
 
 logger = logging.getLogger("weakfs.backends")
 
-# The same in the root of an attached container.
+# The name of the control directory in the root of an attached container.
 BESIDE = ".weakfs"
 
 # This file in the control directory marks a container that holds its initial files.

@@ -90,7 +90,8 @@ class ContainerWorkplace(HostWorkplace):
             return found
         there, then = self.root.scanned
         now = self._known()
-        # The session knows only the files that it changed, so each moment is completed with files that the other knows.
+        # The session knows only the files that it changed, so what it knew at each of the two moments is completed with
+        # what it knew at the other.
         return with_changes(then.completed(now), there, now.completed(then))
 
 

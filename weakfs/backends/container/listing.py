@@ -1,6 +1,6 @@
 """The containers of all sessions on this machine: finding, listing, and removing those that are not in use.
 
-A process that uses a container, creates or removes it, holds a lock on the container's control directory.
+A process that uses, creates or removes a container holds a lock on the container's control directory.
 """
 
 from __future__ import annotations

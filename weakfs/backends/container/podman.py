@@ -143,7 +143,7 @@ class Podman:
 
     @property
     def is_podman(self) -> bool:
-        """Whether the program is Podman, judging by its name, so that options of Podman alone can be used."""
+        """Whether the program is Podman, judging by its name, so that options that only Podman has can be used."""
         return os.path.basename(self.program) == "podman"
 
     @property
@@ -306,7 +306,7 @@ def _message(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def _is_missing(done: subprocess.CompletedProcess[bytes]) -> bool:
-    """Return whether a command failed because nothing has that name, which the exit code does not tell."""
+    """Return whether a command failed because nothing has that name, which the exit code does not show."""
     return MISSING.search(_message(done)) is not None
 
 

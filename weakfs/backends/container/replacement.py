@@ -36,7 +36,7 @@ def replace(podman: Podman, lost: Inspected) -> Inspected:
 
 
 def settled(podman: Podman, found: Iterable[Inspected]) -> list[Inspected]:
-    """Return those of the containers with the same labels that hold files, after an interrupted replacement."""
+    """Finish or undo an interrupted replacement of containers with the same labels, and return those that remain."""
     found = list(found)
     lost = next((one for one in found if one.name.endswith(LOST)), None)
     if lost is None:

@@ -82,7 +82,7 @@ class ContainerRoot(HostRoot):
         self._ref: bytes | None = None
         # Whether all contents that they refer to have been synced.
         self._is_synced = False
-        # All files at the last scan for changes of processes, and what their session knew then.
+        # All files at the last scan for changes made by processes, and what their session knew then.
         self.scanned: tuple[FileTree, ExternalTree] | None = None
         self._remembered: list[tuple[FileTree, Layer]] = []
 

@@ -58,7 +58,7 @@ def _can_be_made(folder: str) -> bool:
 
 
 def root_folder_name(root: str) -> str:
-    """Return the name of a root's folders: the one of its journals, and the end of that of its default store."""
+    """Return the name that identifies a root, in the names of its journals and of its default store."""
     return sha256(os.fsencode(root)).hexdigest()[:16]
 
 

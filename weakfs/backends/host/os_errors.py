@@ -20,7 +20,7 @@ REMEDIES = {
 }
 
 
-class described_errors:  # noqa: N801  # a context manager; a class is a third of the cost of a generator
+class described_errors:  # noqa: N801  # a context manager; a class costs a third as much as a generator
     """Add the verb and path to the system's errors. An error that already has a full message is left as it is."""
 
     __slots__ = ("_path", "_verb")

@@ -163,7 +163,7 @@ class HostRoot:
         return not Plan.of(now, wanted)
 
     def restore_manifest(self, ref: str) -> tuple[Note, ...]:
-        """Make the directory match a manifest, and return what files lost. Used to undo a journal.
+        """Make the directory match a manifest, and return the attributes that files lost. Used to undo a journal.
 
         The current files are not kept, so they take up no space in the store, and new files are not read.
         """
@@ -316,7 +316,7 @@ class Work:
         self.journal.prepare(place)
 
     def at_end(self, commit: Step, undo: Step) -> None:
-        """Call one of the two when the work ends."""
+        """Call one of the two functions when the work ends."""
         self._at_end.append((commit, undo))
 
     @property

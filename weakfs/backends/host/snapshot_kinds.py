@@ -110,7 +110,7 @@ class Kinds:
     def tree_of(self, snapshot: FilesystemSnapshot, limits: Limits, *, is_own: bool) -> FileTree:
         """Return the files of a snapshot; contents are read on demand.
 
-        `limits` apply to the archive of another filesystem (`is_own` false). An archive cannot hold sockets and
+        `limits` apply to the archive of another filesystem (if `is_own` is false). An archive cannot hold sockets and
         devices. The store in which the snapshot was taken knows them; with any other store, those that exist now are
         kept.
         """

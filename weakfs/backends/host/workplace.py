@@ -104,7 +104,7 @@ class HostWorkplace:
         )
 
     def at_end(self, commit: Step, undo: Step) -> bool:
-        """Call one of the two when the transaction of the running code has ended; return whether it is nested."""
+        """Call one of the two functions when the running code's transaction has ended; return whether it is nested."""
         running = self.session._journal(self.filesystem_id)
         if running is None:
             commit()

@@ -102,7 +102,7 @@ class MountedFilesystem(BaseFilesystem):
         return session if isinstance(session, Session) else None
 
     @property
-    def limits(self) -> Limits:  # type: ignore[override]  # of the files, which nobody sets here
+    def limits(self) -> Limits:  # type: ignore[override]  # cannot be set here
         """The limits of the files."""
         return self._files.limits
 
@@ -112,7 +112,7 @@ class MountedFilesystem(BaseFilesystem):
         return self._files.follow_symlinks
 
     @follow_symlinks.setter
-    def follow_symlinks(  # pyright: ignore[reportIncompatibleVariableOverride]  # a variable with other words
+    def follow_symlinks(  # pyright: ignore[reportIncompatibleVariableOverride]  # a variable in the base class
         self, policy: SymlinkPolicy
     ) -> None:
         self._files = copy(self._files)

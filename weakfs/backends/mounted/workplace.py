@@ -117,7 +117,7 @@ class MountedWorkplace:
         return tuple(map(self.point.mounted, self.place.scan_changes(cause)))
 
     def at_end(self, commit: Callable[[], object], undo: Callable[[], object]) -> bool:
-        """Call one of the two when the transaction of the running code ends."""
+        """Call one of the two functions when the transaction of the running code ends."""
         return self.place.at_end(commit, undo)
 
 

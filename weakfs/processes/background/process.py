@@ -315,7 +315,7 @@ class BackgroundProcess:
         while program.output in selector.get_map():
             before = self._ring.total
             self._read_output(selector)
-            # Only then: this thread may not have run for a while, and what is in the pipe is read in any case.
+            # Checked after reading: this thread may not have run for a while, and what is in the pipe must be read.
             if monotonic() >= until:
                 return
             if self._ring.total == before:

@@ -19,7 +19,7 @@ class Ranged(Protocol):
     """A source that can read part of a blob."""
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes of a blob from `offset` on, unverified, or fewer at its end."""
+        """Return `size` bytes of a blob from `offset` on, unverified; fewer at its end."""
         ...
 
 

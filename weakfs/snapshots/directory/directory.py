@@ -62,7 +62,7 @@ class HostDirectory(ReadableDirectory):
         return lost
 
     def take_over(self, source: Segments, destination: Segments) -> str | None:
-        """Copy attributes other than the content from the file at one path to the file at another; see `put_leaf`."""
+        """Copy the attributes, but not the content, of the file at one path to the file at another; see `put_leaf`."""
         with Parent(self, source) as (old, old_name), Parent(self, destination) as (new, new_name):
             return own.take_over_attributes(old, old_name, new, new_name)
 
@@ -147,7 +147,7 @@ class HostDirectory(ReadableDirectory):
             os.utime(self.descriptor, ns=(modified_at, modified_at))
 
     def stamp(self, segments: Segments, modified_at: int) -> None:
-        """Set a directory's modification time if it differs; skip a directory that another user lets us write to."""
+        """Set a directory's modification time if it differs; skip one that belongs to another user."""
         status = self.status(segments)
         if status is not None and status.st_mtime_ns != modified_at:
             with suppress(PermissionError):

@@ -55,7 +55,7 @@ def scan(
     `PermissionError` naming an entry that may not be read; other `OSError`s name their entry too. Entries that
     disappear during the scan are left out. O(entries) system calls, and O(changes) for everything else.
 
-    `bounds` refuses entries by their status. `unwanted` tells which contents need not be read: the tree then has
+    `bounds` refuses entries by their status. `unwanted` says which contents need not be read: the tree then has
     stand-ins for them.
 
     Stops if the surrounding call is interrupted: between entries, and between the pieces of large files.

@@ -40,8 +40,8 @@ class StoredSnapshot:
     `ref` is the manifest of the root, 64 hex digits. `created_ns` is the caller's clock; `scanned_ns` (when the
     scan began) and `recorded_ns` (which orders the catalogue) are the machine's. All are integer nanoseconds.
     For kinds other than `tree`, the store does not hold the contents of files; `contents` lists what else the
-    snapshot needs from the store, such as an archive. `extra` is specific to the kind: a commit, a digest; `root`
-    in it is the directory that the snapshot was taken of, see `root_name`.
+    snapshot needs from the store, such as an archive. `extra` is specific to the kind, for example a commit or a
+    digest; its `root` is the directory that the snapshot was taken of, see `root_name`.
     """
 
     snapshot_id: str

@@ -83,7 +83,7 @@ class PackIndex:
             number = len(names)
             names.append(name)
             if rows:
-                # Without a loop in Python: a new process reads the index of every file's contents.
+                # There is no loop in Python here, because a new process reads the indexes of all packs.
                 digests, offsets, lengths = zip(*rows, strict=True)
                 places.update(zip(digests, zip(repeat(number), offsets, lengths), strict=False))
         self.places, self._names = places, names

@@ -3,8 +3,9 @@
 packs/       contents and manifests, many per file, found by digest
 git/         the repository with the contents of snapshots of kind git
 imports/     unfinished imports into that repository
-snapshots/ the catalogue: a compaction keeps only the contents that its entries need store.json   the format, and an id
-that changes when contents are removed lock         held shared by writers and exclusively by a compaction
+snapshots/   the catalogue: a compaction keeps only the contents that its entries need
+store.json   the format, and an id that changes when contents are removed
+lock         held shared by writers and exclusively by a compaction
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Usage:
         return sum(self._in_packs.values()) + sum(self._in_git.values())
 
     def size_with(self, kept: Sequence[StoredSnapshot], dropped: Sequence[StoredSnapshot]) -> int:
-        """Return the size after a compaction that follows the drop of some snapshots. O(distinct manifests)."""
+        """Return the size after some snapshots are dropped and the store is compacted. O(distinct manifests)."""
         wanted = self.store._needs_with(kept, self.keep)
         size = sum(self._in_packs.get(digest, 0) for digest in wanted.directories | wanted.contents)
         gone = self._contents_in_git(dropped) - self._contents_in_git(kept) - self.keep

@@ -1,7 +1,7 @@
 """URLs of servers, with options and with passwords that are never shown, and URLs of folders.
 
 A folder is `folder:PATH`, where the path may be any text, optionally followed by `?durability=power` or another
-durability. If the path itself ends like that, `?durability=` follows, which states no durability.
+durability. If the path itself ends like that, an empty `?durability=` is appended.
 """
 
 from __future__ import annotations

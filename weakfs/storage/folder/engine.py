@@ -16,7 +16,7 @@ def _location(url: str) -> tuple[str, Durability]:
     path, durability = split_folder(url)
     if not path:
         raise ValueError(f"cannot open {url!r}: it has no path; write folder:PATH")
-    return re.sub("^//(?=/)", "", path), cast(Durability, durability or "process")  # which the engine checks
+    return re.sub("^//(?=/)", "", path), cast(Durability, durability or "process")  # the engine checks it
 
 
 def _open_storage(url: str) -> FolderStorage:

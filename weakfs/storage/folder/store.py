@@ -152,7 +152,7 @@ class FolderEventStore:
             self._fail("read", stream, error)
 
     def wait(self, stream: str, after: int, timeout: float) -> int:
-        """Wait at most `timeout` seconds until the stream has a frame after `after`; return the number of its head."""
+        """Wait at most `timeout` seconds until the stream has a frame after `after`; return the newest one's number."""
         try:
             return self._stream(stream).wait(stream, after, timeout)
         except OSError as error:

@@ -120,7 +120,7 @@ class CommandFiles:
 
 
 def script_of(words: list[str], workdir: str, environment: Mapping[str, str], limits: CommandLimits) -> str:
-    """Return the script that sets up a command and then executes it in its own place.
+    """Return the script that sets up a command and then replaces itself with it.
 
     Raises `ValueError` for variables that a shell cannot set.
     """

@@ -18,13 +18,13 @@ VARIABLE = "WEAKFS_COMMAND"
 # How many times to list again because a process died, and may have left others, before the list is accepted.
 GENERATIONS = 20
 
-# The number of threads among the fields of /proc/PID/stat that follow the name.
+# The position of the number of threads among the fields of /proc/PID/stat that follow the name.
 THREADS = 17
 
-# The maximum number of pauses, in seconds, to wait for `execve` to end: at least 10 s.
+# The maximum number of pauses to wait for `execve` to end, and the length of one in seconds: at least 10 s in all.
 EXECUTING, PAUSE = 20_000, 0.0005
 
-# How many times to look at a process that has no environment variables before it is believed.
+# How many times to look at a process before it is believed to have no environment variables.
 BARE = 5
 
 

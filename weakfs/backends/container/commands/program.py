@@ -101,7 +101,7 @@ class ContainerProgram:
             if not self._is_begun:
                 self._files.end_status()
                 return
-        # Counted from the first attempt: this thread may not have run for a while.
+        # The time is counted from the first attempt, since this thread may not have run for a while.
         until: float | None = None
         while not self._read():
             if until is not None and monotonic() > until:
@@ -162,7 +162,8 @@ class ContainerProgram:
 
     def _kill_rest(self) -> None:
         supervisor = self._supervisor
-        # Counted from the first attempt, and looked at before the processes: this thread may not have run for a while.
+        # The time is counted from the first attempt, and checked before the processes are listed, since this thread may
+        # not have run for a while.
         until: float | None = None
         supervisor.programs.discard(self._files.name)
         while supervisor.is_alive:

@@ -92,7 +92,7 @@ class Supervisor:
 
     `control` is an open directory of the host, `mark` marks the processes of commands, and `pid` is the container's
     first process on the host. In an attached container (`end` is `None`), only processes with that mark are listed and
-    killed. Otherwise `end` ends the container, if a process in it cannot be killed in another way. `exceeded` returns
+    killed. Otherwise `end` ends the container, if a process in it cannot be killed in any other way. `exceeded` returns
     why a command must end, or `None`; it is called often.
     """
 
@@ -109,7 +109,7 @@ class Supervisor:
         self.mark = mark
         self.exceeded = exceeded
         self._pid = pid
-        # Held by a command, during which all processes are its own.
+        # Held while a command runs: all processes then belong to that command.
         self.commands = Lock()
         # The names of background programs, and the lock that is held to add one.
         self.programs: set[str] = set()
@@ -222,7 +222,8 @@ class Supervisor:
 
         The container is ended if some cannot be killed. Raise `OSError` (EBUSY) instead for an attached container.
         """
-        # Counted from the first attempt, and looked at before the processes: this thread may not have run for a while.
+        # The time is counted from the first attempt, and checked before the processes are listed, since this thread may
+        # not have run for a while.
         until: float | None = None
         rounds = 0
         while True:

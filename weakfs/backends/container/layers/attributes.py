@@ -20,7 +20,7 @@ from weakfs.snapshots.directory.restore import Plan
 
 @frozen(eq=False)
 class AttributeRestore:
-    """The attributes of one restore from a layer (`now`, unknown if `None`) to another, over an image.
+    """Restores attributes when files change from one layer (`now`, `None` if unknown) to another, over an image.
 
     `wanted` are all files after the restore, whose contents are already in place; `at` is their place in the image.
     """

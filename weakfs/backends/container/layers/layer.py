@@ -32,7 +32,7 @@ from weakfs.snapshots.directory.entries import check_name
 from weakfs.snapshots.directory.held_directory import HeldDirectory
 from weakfs.snapshots.scan.stat_cache import Directory, canonical_name
 
-# The names in the tree that a snapshot keeps.
+# The names in the tree that a snapshot stores.
 FILES, ATTRIBUTES = "files", "attributes.json"
 
 # The prefixes of the attributes that the kernel and fuse-overlayfs write for their own use.
@@ -184,7 +184,7 @@ class AttributeReader:
 
     def __init__(self, directory: HeldDirectory) -> None:
         self.directory = directory
-        # By the identity of a scanned directory, which is kept so that its identity is not reused.
+        # By the `id` of a scanned directory, which is kept alive so that its `id` is not reused.
         self._known: dict[int, tuple[Directory, dict[str, Entry]]] = {}
 
     def read(self, top: Directory) -> Attributes:

@@ -49,7 +49,7 @@ class Client(ABC):
 
     @abstractmethod
     async def put_once(self, key: str, value: bytes, mode: PutMode) -> PutResult:
-        """Put an object by a single request."""
+        """Put an object in a single request."""
 
     @abstractmethod
     async def sleep(self, seconds: float) -> None: ...

@@ -28,7 +28,7 @@ from weakfs.storage.storage import Versioned
 if TYPE_CHECKING:
     from obstore import PutMode, UpdateVersion
 
-# The number of objects deleted by one request.
+# The number of objects deleted in one request.
 DELETED = 1_000
 # The first pause between two attempts, in seconds.
 PAUSE = 0.1
@@ -88,7 +88,7 @@ class AsyncObjectStorage(DerivedStorage):
     async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
         tag, _, number = version.partition(" ")
         if not number and isinstance(self._client.store, GCSStore):
-            # Every version there has a number.
+            # In Google Cloud Storage, every version has a number.
             check_key(key)
             return None
         expected: UpdateVersion = {"e_tag": tag}

@@ -108,7 +108,7 @@ class LockedStream:
         if opened is not None:
             unlock(opened.folder)
             needs_no_sync = not (self.options.is_synced or self._sync.failure)
-            # Another lease need not be looked for: whoever takes one writes its number to the journal.
+            # There is no need to look for another lease: whoever takes one writes its number to the journal.
             is_free = opened.fencing == opened.ended_lease
             if needs_no_sync and is_free and opened.active.end < self.options.segment_size:
                 self._direct = opened

@@ -39,8 +39,8 @@ from weakfs.storage.folder.journal.records import (
 from weakfs.storage.folder.journal.segment import Segment, segment_name
 from weakfs.storage.folder.stream.stream import Stream
 
-# A segment is folded if more than one in this many of its bytes is dead, or more than one in `LEAST_DEAD` if more than
-# one in `MOST_DEAD` bytes of the stream is dead.
+# A segment is folded if more than 1/DEAD_SHARE of its bytes are dead. If at least 1/MOST_DEAD of the stream's bytes are
+# dead, 1/LEAST_DEAD is enough.
 DEAD_SHARE, LEAST_DEAD, MOST_DEAD = 4, 10, 10
 # The active segment is sealed and folded only if it is larger than this.
 SMALLEST = 1 << 16
