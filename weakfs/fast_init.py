@@ -18,8 +18,8 @@ __all__ = ["fast_init", "open_class"]
 
 C = TypeVar("C", bound=type)
 
-# The number of calls after which it is compiled. Compiling takes as long as about a hundred calls, so a process that
-# makes only one tool call should not compile it.
+# The number of calls after which `__init__` is compiled. Compiling takes as long as about a hundred calls, so a process
+# that makes only one tool call should not compile it.
 MANY = 8
 
 _BECOME: Any = object.__dict__["__class__"].__set__

@@ -37,7 +37,7 @@ O_NOCTTY = _flag("O_NOCTTY")
 O_NOFOLLOW = _flag("O_NOFOLLOW")
 O_NONBLOCK = _flag("O_NONBLOCK")
 O_PATH = _flag("O_PATH")
-# On Windows a file that is opened without it changes line ends.
+# On Windows, line endings are changed in a file that is opened without this flag.
 O_BINARY = _flag("O_BINARY")
 
 # The flags for opening one of weakfs's own files by name.

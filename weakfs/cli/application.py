@@ -16,7 +16,7 @@ from weakfs.cli.signals import interruptible, interrupts_deferred
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
-# The commands by module below weakfs.cli. The module defines the command `a-b` as `a_b_command`.
+# The modules below weakfs.cli, each with the commands that it defines: the command `a-b` is its `a_b_command`.
 MODULES = {
     "blame.commands": "blame why",
     "commands.git.export_git": "export-git",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # A text, or a text with a rich style.
 Piece = str | tuple[str, str]
 
-# Wide enough to wrap no line if the output is not a terminal.
+# Wide enough that no line is wrapped if the output is not a terminal.
 PIPE_WIDTH = 10_000
 # The maximum width of the text in front of a progress bar.
 MAX_DOING = 36
@@ -45,7 +45,7 @@ class Output:
     def __init__(self, *, finish_unread: bool = False) -> None:
         stdout = sys.stdout
         if isinstance(stdout, io.TextIOWrapper):
-            # A terminal with another encoding shows the characters that it can.
+            # Characters that the encoding of the output lacks are shown as escapes.
             stdout.reconfigure(errors="backslashreplace")
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._finish_unread = finish_unread

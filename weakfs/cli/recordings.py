@@ -49,7 +49,7 @@ def _report(file: str, unread: int, listener: _Broken) -> None:
 
 @define
 class _Broken:
-    """A listener that keeps only internal errors of `weakfs`."""
+    """A listener that collects only internal errors of `weakfs`."""
 
     errors: list[str] = field(factory=list[str])
 
@@ -60,5 +60,5 @@ class _Broken:
         """Ignore whether a call agrees with the recording; `weakfs run` reports that."""
 
     def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None:
-        """Keep an internal error."""
+        """Add an internal error."""
         self.errors.append(f"{call.tool}: {type(error).__name__}: {error}")

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-# Sent by a job's time limit, a shutdown and a closed terminal. Windows has no SIGHUP.
+# Sent when a job exceeds its time limit, the system shuts down or the terminal is closed. Windows has no SIGHUP.
 TERMINATION_SIGNALS = tuple(number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP"))
 
 

@@ -43,7 +43,7 @@ class ChangedFile:
 
 @frozen(kw_only=True)
 class TimelineRow:
-    """One row, oldest first. Times are in integer nanoseconds; records are numbered from 1.
+    """One row of a timeline. Times are in integer nanoseconds; records are numbered from 1.
 
     `name` is the id of a call or snapshot, or otherwise the cause. `action` is the tool, or the event's tag. `fork` is
     the fork that made the row, `None` for the session itself. `first` and `last` are the first and the last record that

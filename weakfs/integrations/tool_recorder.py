@@ -82,7 +82,7 @@ class ToolRecorder:
             return await (asyncio.to_thread(work) if self._call is None else self._call.arun(work))
 
     async def finish(self, has_ended: Callable[[Any], bool] = lambda agent: True, *, reason: str = UNREPORTED) -> None:
-        """End the tools of agents that have ended, which reported no end, and the call if no other tool is running."""
+        """End tools that reported no end because their agents have ended, and the call if no other tool is running."""
         async with self._lock:
             running = {tool: agent for tool, agent in self._running.items() if not has_ended(agent)}
             if self._call is not None and len(running) < len(self._running):

@@ -188,6 +188,6 @@ def show_reason(
 
 
 def _call_of(session: Session, line: BlameLine) -> NumberedCall | None:
-    """Return the call that wrote a line: a call is recorded after its changes."""
+    """Return the call that wrote a line: the next one with its id, because a call is recorded after its changes."""
     found = (one for one in calls_of(session) if one.call.call_id == line.call_id and one.record is not None)
     return next((one for one in found if one.record is not None and one.record.seq > line.record), None)

@@ -147,7 +147,7 @@ def reading(job: Job) -> Generator[OpenTranscript, None, None]:
 
 
 def named(job: Job) -> str:
-    """Return the transcripts' name for a message."""
+    """Return what a message calls the transcripts."""
     only, *others = job.transcripts
     if others:
         return f"{len(job.transcripts)} transcripts"

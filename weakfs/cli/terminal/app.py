@@ -28,7 +28,7 @@ from weakfs.session import MissingBlob, SessionError, SessionView
 
 # Rows are shown in batches of this size, so that the first screen appears at once.
 BATCH = 200
-# Longer patches are not copied (in characters).
+# Patches longer than this (in characters) are not copied.
 MAX_PATCH = 4 * 1024 * 1024
 
 View = Literal["changes", "files", "file"]

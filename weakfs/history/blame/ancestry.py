@@ -1,4 +1,4 @@
-"""The ancestry of records: in the log, the records of a fork follow its merge instead of the state that they changed.
+"""The ancestry of records: in the log, a fork's records come after its merge, not after the state that they changed.
 
 The state after a record is identified by the number of the record, in the fork that made it.
 """
@@ -51,7 +51,7 @@ class Ancestry:
     _kept: dict[str, _Kept] = field(factory=dict[str, _Kept], init=False)
     # The state after the last record of a merge, by the fork that sees it.
     _ends: dict[tuple[str, int], int] = field(factory=dict[tuple[str, int], int], init=False)
-    # The state of the fork that each merge joined.
+    # The state of the fork that was merged, by merge.
     _taken: dict[int, int | None] = field(factory=dict[int, "int | None"], init=False)
     # The record after which the fork of each merge first branched off, by merge and by the name of the fork.
     _left: dict[int, int] = field(factory=dict[int, int], init=False)
@@ -110,7 +110,7 @@ class Ancestry:
         return self._parents[place] if place >= 0 and self._starts[place] == seq else seq - 1
 
     def last_of(self, seq: int) -> int | None:
-        """Return the last record that a merge joined; `None` if it joined none."""
+        """Return the last of the records that a merge added; `None` if it added none."""
         return self._last.get(seq)
 
     def left_at(self, seq: int) -> int:
@@ -118,7 +118,7 @@ class Ancestry:
         return self._left[seq]
 
     def taken_by(self, seq: int) -> int | None:
-        """Return the state of the fork that a merge joined; `None` if it was compacted away."""
+        """Return the state of the fork that was merged; `None` if it was compacted away."""
         return self._taken[seq]
 
     def in_effect(self, seq: int) -> int:
@@ -137,9 +137,9 @@ class Ancestry:
             seq = self._parents[place]
 
     def ancestor(self, seq: int | None, wanted: int) -> int | None:
-        """Return the state that record number `wanted` means when counting back from state `seq`."""
+        """Return the state to which record number `wanted` refers, among those that led to state `seq`."""
         for first, last in self.ranges(seq):
             if wanted >= first:
-                # A state after merging other changes includes their numbers too.
+                # The numbers of merged records, which follow their merge, refer to the state after it.
                 return min(wanted, last)
         return None

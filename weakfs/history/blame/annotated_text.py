@@ -71,7 +71,7 @@ class AnnotatedText:
         return self.size == len(data) and self.data == data
 
     def spliced(self, pieces: Iterable[tuple[int, int, bytes]], origin: int) -> AnnotatedText:
-        """Return the text with ranges of bytes replaced, which are given in order. Lines that change get the origin.
+        """Return the text with ranges of bytes replaced, which are given in order. Lines that change get `origin`.
 
         Lines that a replacement repeats, as found by the line comparison, keep their origins.
         """

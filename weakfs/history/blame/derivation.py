@@ -36,7 +36,7 @@ Version = tuple[int, str]
 
 @frozen
 class Sources:
-    """The versions from which a text may derive, likeliest first. Those from index `near` on must equal it to count."""
+    """The versions from which a text may derive, likeliest first. From index `near` on, only equal texts count."""
 
     versions: tuple[Version, ...] = ()
     near: int = 0

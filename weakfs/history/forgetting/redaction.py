@@ -132,7 +132,7 @@ class Redaction:
 
 
 def filler(length: int) -> bytes:
-    """Return the placeholder for a whole content; a longer one begins like a shorter one."""
+    """Return the placeholder for contents that are replaced as a whole; a longer one begins with each shorter one."""
     line = WORD + b"\n"
     return (line * (length // len(line) + 1))[:length]
 

@@ -35,8 +35,8 @@ class ImportReport:
     """What was imported. `commits` counts commits with their own call, `merged` those among them in merged forks.
 
     `flattened` counts commits without their own call, because their merge was recorded as one change. `skipped` lists
-    entries that were left out, at most 1,000 of `skipped_count`, and `other_refs` the branches and tags that were. If
-    `is_exact`, an export of the session has commits with the same ids.
+    at most 1,000 of the `skipped_count` entries that were left out, and `other_refs` the branches and tags that were
+    left out. If `is_exact`, an export of the session has commits with the same ids.
     """
 
     branch: str

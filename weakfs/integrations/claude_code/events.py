@@ -89,7 +89,7 @@ class ClaudeEvents:
             self.logger.exception("the changes of a tool were not recorded")
 
     def _hides_a_path(self, error_code: str | None) -> bool:
-        """Return whether an error may come from rules about some files, all of which a tool of Claude could use."""
+        """Return whether rules may forbid some files; a tool of Claude could use any of them, so it must be denied."""
         toolset = self.recorder.toolset
         return error_code == "path_forbidden" and (toolset.capability is not None or toolset.policy is not None)
 

@@ -1,4 +1,4 @@
-"""The process that runs the hooks of a session of Claude Code, with which the tools of that session end."""
+"""The process that runs the hooks of a session of Claude Code; when it ends, the tools of that session end too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PEER = struct.Struct("3i")
 
 @frozen
 class Owner:
-    """A process, and its start time, which distinguishes it from a later one with the same number."""
+    """A process, and its start time, which distinguishes it from a later one with the same id."""
 
     pid: int
     started: bytes

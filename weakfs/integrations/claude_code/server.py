@@ -54,7 +54,7 @@ class HookServer:
     def of(cls, directory: str, location: str, mark: TextIO, *, idle: float = IDLE) -> HookServer:
         """Open or create the session of a project."""
         if mark.read():
-            # The changes of the tool that ran then stay, as Claude expects; the next scan finds them.
+            # Keep the changes of the tool that was running, as Claude expects; the next scan finds them.
             HostRoot(directory, None).recover(keeps_files=True)
         # Other processes, such as `weakfs undo`, may change the session meanwhile.
         made = cls(directory, Session.open(location, on_conflict="merge"), mark, idle)
@@ -79,7 +79,7 @@ class HookServer:
             await asyncio.to_thread(self._open)
 
     async def serve(self, path: str) -> None:
-        """Listen on a socket until the server has been idle too long, or the process is told to end."""
+        """Listen on a socket until the server has been idle too long, or the process gets a termination signal."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._stopped.set)

@@ -174,13 +174,13 @@ class Positions:
             known = steps.get(_digest(ancestor.checkpoint))
             if known is not None:
                 return Position(session=self._session.session_id, record=known[at_end])
-            # The next checkpoint has what the step left; all others begin like this one.
+            # A checkpoint stored at the end of this step includes its changes; any other begins like this one.
             at_end = ancestor.is_next
         is_whole = bool(lineage) and lineage[-1].is_first
         return Position(session=self._session.session_id, record=first) if is_whole and first is not None else None
 
     def _steps_of(self, thread: str) -> tuple[dict[str, tuple[int, int]], int | None]:
-        """Return the last records before and in each step of a thread, and that before the first step. O(records)."""
+        """Return the last record before and in each step of a thread, and that before its first step. O(records)."""
         found: dict[str, tuple[int, int]] = {}
         for one in self._session.records:
             marked = _marked(one.cause)

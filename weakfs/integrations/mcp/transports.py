@@ -128,7 +128,7 @@ async def serve_http(
     allowed_hosts: Sequence[str] = (),
     on_listening: Callable[[str], object] | None = None,
 ) -> None:
-    """Serve any number of clients over HTTP, until the task is cancelled or the process is told to end.
+    """Serve any number of clients over HTTP, until the task is cancelled or the process gets a termination signal.
 
     Port 0 is any free port. `on_listening` is called with the URL once clients can connect. Raises `OSError` if the
     address cannot be used.

@@ -33,13 +33,13 @@ MAX_OUTPUT = 1 << 20
 class WeakfsSandboxState(SandboxSessionState):
     """The saved state of a sandbox: its id is the id of the weakfs session; the client knows where that is stored."""
 
-    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
+    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK requires
 
 
 class WeakfsSandboxOptions(BaseSandboxClientOptions):
-    """The options of one sandbox: the ports at which its programs can be reached. All others belong to the client."""
+    """The options of one sandbox: the ports at which its programs can be reached. Other options belong to the client."""
 
-    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
+    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK requires
     exposed_ports: tuple[int, ...] = ()
 
 

@@ -264,10 +264,10 @@ class WeakfsSandboxSession(TerminalSession):
         return io.BytesIO(archive)
 
     async def hydrate_workspace(self, data: io.IOBase) -> None:
-        """Write all files of a tar archive, which gzip, bzip2 or xz may have compressed, into the workspace, or none.
+        """Write the files of a tar archive into the workspace, all of them or none.
 
-        Raises `WorkspaceArchiveWriteError` if the archive has links that lead out of the workspace, or more entries or
-        bytes than a command may leave behind.
+        The archive may be compressed with gzip, bzip2 or xz. Raises `WorkspaceArchiveWriteError` if it has links that
+        lead out of the workspace, or more entries or bytes than a command may leave behind.
         """
         await self._unpack(data, is_snapshot=False)
 

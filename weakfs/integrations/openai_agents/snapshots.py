@@ -26,7 +26,7 @@ class WeakfsSnapshot(SnapshotBase):
     URL. The location is part of a sandbox's saved state, so do not put passwords into it.
     """
 
-    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
+    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK requires
     location: str
 
     async def persist(self, data: io.IOBase, *, dependencies: Dependencies | None = None) -> None:
@@ -64,7 +64,7 @@ class WeakfsSnapshot(SnapshotBase):
 class WeakfsSnapshotSpec(SnapshotSpec):
     """Snapshots that are stored as sessions at `location`."""
 
-    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
+    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK requires
     location: str
 
     def build(self, snapshot_id: str) -> SnapshotBase:

@@ -178,7 +178,7 @@ class Terminals:
         return end if isinstance(end, ProcessWaitReceipt) and end.timed_out is False else None
 
     async def _output(self, process: _Process) -> str:
-        """Return the output since the last answer; only its newest part if not all of it is kept."""
+        """Return the output since the last answer, or only its newest part if the rest is no longer stored."""
         texts: list[str] = []
         while True:
             exchange = Exchange(self._options)

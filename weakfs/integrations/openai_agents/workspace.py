@@ -110,7 +110,7 @@ def _printed(output: str | BlobReference | None, context: ToolContext) -> bytes:
 
 
 def read_shown(place: str, limit: int | None, files: Filesystem) -> bytes:
-    """Read a file whose contents answers may show."""
+    """Read a file whose contents may be shown in answers."""
     found = files.read_bytes(place, limit=limit)
     check_may_show(files, found.path)
     return found.content

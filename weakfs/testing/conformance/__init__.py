@@ -14,8 +14,8 @@ Where the interface leaves a choice, the suite decides:
 
 - `move` and `copy` create missing parents. Onto a directory they raise `IsADirectoryError`, whatever the source; a
   directory onto a file raises `NotADirectoryError`; a directory into itself or onto itself raises `ValueError`, and a
-  file or a link onto itself changes nothing. Both treat a link as a link, at the source and at the destination. The
-  permission bits are kept, and by a move also the modification time.
+  file or a link onto itself changes nothing. Both treat a link as a link, at the source and at the destination. Both
+  keep the permission bits; a move also keeps the modification time.
 - `write(mode="create")` on a directory raises `IsADirectoryError`; `mkdir` on a file raises `FileExistsError`, below a
   file `NotADirectoryError`; `mkdir` of the root is allowed as for any directory that exists.
 - `stat`, `readlink`, `delete`, `move` and `copy` apply to the link itself under every policy; everything else

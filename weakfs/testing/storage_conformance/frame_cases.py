@@ -13,7 +13,7 @@ from weakfs.storage import EventStore, StreamConflict
 
 from .event_store_harness import EventStoreCases, data_of
 
-# Appends three frames and a content at a time, and writes the number of the last frame once it is acknowledged.
+# Appends three frames and one blob at a time, and writes the number of the last frame once it is acknowledged.
 WRITER = """
 import sys
 from weakfs.storage import open_event_store

@@ -104,7 +104,7 @@ class StreamCases(EventStoreCases):
         self, store: EventStore, other: EventStore, read: Callable[[EventStore, str], object]
     ) -> None:
         handle = StreamHandle("s")
-        # There is no stream, or one without frames: neither counts.
+        # At first there is no stream, then one without frames: the handle refers to neither.
         read(store, handle)
         other.put_contents("s", {"aa": b"1"})
         read(store, handle)
@@ -182,7 +182,7 @@ class StreamCases(EventStoreCases):
         store.release(lease)
         assert other.append("s", 1, [b"b"]) == 2
         again = store.lease("s", "one", 3600)
-        # The number is valid wherever it is used.
+        # The number is valid whichever object uses it.
         assert other.append("s", 2, [b"c"], fencing=again.fencing) == 3
         store.release(again)
 

@@ -40,7 +40,7 @@ def show_taken(out: Output, files: HostFilesystem, taken: StoredSnapshot, *, as_
 
 
 def show_snapshots(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
-    """Print the snapshots of a directory, oldest first, with the cost of each and of all."""
+    """Print the snapshots of a directory, oldest first, with the cost of each and the total."""
     with as_failure(f"read the store of {directory!r}"), progress("adding up"):
         found = [one for one in files.store.account() if belongs_to(files, one.snapshot)]
         size = files.store.disk_size()

@@ -121,7 +121,7 @@ def mcp_command(
 
 
 def _run(serving: Coroutine[object, object, None]) -> None:
-    """Serve until a termination signal cancels the main task: raising an exception could hit any task."""
+    """Serve until a termination signal cancels the main task; a signal handler that raises could interrupt any task."""
     import asyncio
 
     from weakfs.cli.signals import TERMINATION_SIGNALS

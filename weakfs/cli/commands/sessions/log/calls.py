@@ -126,7 +126,7 @@ def _key(entry: Entry) -> int | None:
 
 
 def _lines_of(session: Session, entries: Sequence[Entry]) -> dict[int | None, Lines | None]:
-    """Count the lines that entries changed, by `_key`. Cost: one pass over the history, plus the changes of each."""
+    """Count the lines that entries changed, by `_key`. O(records), plus the changes of each entry."""
     begins: dict[int, int] = {}
     for entry in entries:
         if isinstance(entry, NumberedCall) and entry.first is not None and entry.last_state is not None:
