@@ -3,7 +3,7 @@
 Names are imported from their modules when they are first used: a new process uses few of them.
 """
 
-if __name__ != "weakfs.reducers":  # pragma: no cover  # reached in a process of its own only
+if __name__ != "weakfs.reducers":  # pragma: no cover  # reached only in a separate process
     raise ImportError("cannot import the link 'reducers' at the top of the repository; import weakfs.reducers instead")
 
 

@@ -1,7 +1,7 @@
 """External trees: what a session knows about files outside it, by the id of their filesystem.
 
 Such a tree is never complete: it holds what was found before the first change of each path (`EntryFound`), and what has
-changed since. So besides the current files, the entries that were found are kept, each as it was first seen. They tell
+changed since. So besides the current files, the entries that were found are kept, each as it was first seen. They show
 which paths were known at a given moment, and complete an earlier moment with entries that were found only later.
 """
 

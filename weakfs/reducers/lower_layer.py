@@ -79,7 +79,7 @@ def merge_found(base: LowerFound | None, ours: LowerFound, theirs: LowerFound) -
 
 
 def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[LowerEntry]) -> Log[LowerEntry]:
-    """Return the entries that both sides saw.
+    """Return the entries that either side saw.
 
     A side that dropped everything also dropped entries from before the branch.
     """

@@ -5,7 +5,7 @@ This package is generic: it knows nothing of filesystems.
 Names are imported from their modules when they are first used: a new process uses few of them.
 """
 
-if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of its own only
+if __name__ != "weakfs.session":  # pragma: no cover  # reached only in a separate process
     raise ImportError("cannot import the link 'session' at the top of the repository; import weakfs.session instead")
 
 

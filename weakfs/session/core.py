@@ -143,7 +143,7 @@ class SessionCore(SessionState):
         return seq, at, event, cause
 
     def _merge_row(self, row: Row, state: Table, logs: Table) -> Timeline:
-        """Merge a row that was made when others had changed the session in its storage, and return the trunk.
+        """Merge a row that was made after others had changed the session in its storage, and return the trunk.
 
         The event was decided on an older state, so it is merged like a transaction.
         """
@@ -192,7 +192,7 @@ class SessionCore(SessionState):
             try:
                 return read()
             except (RecordsDropped, MissingBlob):
-                # A commit that failed may have caught up itself.
+                # A failed commit may already have caught up.
                 if not self._catches_up() and (log is None or log.adopted == adopted):
                     raise
 

@@ -67,7 +67,7 @@ class Inexact(Protocol):
 
 @runtime_checkable
 class Lossy(Protocol):
-    """A journal that reports what files lost by its work, such as a hard link."""
+    """A journal that reports what files lost through its work, such as a hard link."""
 
     @property
     def lost(self) -> Sequence[object]: ...
@@ -135,7 +135,7 @@ class Exchanging(Protocol):
 
 @runtime_checkable
 class RunsPrograms(Protocol):
-    """A filesystem whose files programs may change at any time."""
+    """A filesystem whose files may be changed by programs at any time."""
 
     def quiesce(self) -> None:
         """End the programs, and record what they changed; called before a rollback."""
@@ -153,7 +153,7 @@ class Rewindable(Protocol):
     @property
     def filesystem_id(self) -> str: ...
     def known_at(self, then: SessionView, now: SessionView) -> Any:
-        """Return what `restore` needs to go back to `then`: every path that the session knows has changed since."""
+        """Return what `restore` needs to go back to `then`: every path that the session knows to have changed since."""
         ...
 
 

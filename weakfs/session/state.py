@@ -287,7 +287,7 @@ class Branches(list["ref[Any]"]):
         self.limit = LEAST_BRANCHES
 
     def prune(self) -> None:
-        """Remove the references to what is gone, once there are more than `limit`. O(1) a branch, amortized."""
+        """Remove the references to what is gone, once there are more than `limit`. Amortized O(1) per branch."""
         self[:] = [one for one in self if one() is not None]
         self.limit = max(LEAST_BRANCHES, 2 * len(self))
 

@@ -14,7 +14,7 @@ from weakfs.session.subscriptions import Delivery
 
 
 class SessionTrunk:
-    """The committed timeline of a session, and what its records need: rules, clock, numbers of ids, and delivery."""
+    """The committed timeline of a session, and what its records need: rules, clock, id counter, and delivery."""
 
     __slots__ = (
         "__weakref__",

@@ -131,7 +131,7 @@ def differences(before: Children, after: Children) -> Iterator[tuple[str, Any, A
 
 
 def pair(entries: dict[str, Any]) -> Children:
-    """Make one map of entries, however many, as for up to 32. O(entries)."""
+    """Make an undivided map, as for up to 32 names, of any number of entries. O(entries)."""
     return dict(zip(entries, range(len(entries)), strict=True)), tuple(entries.values())
 
 

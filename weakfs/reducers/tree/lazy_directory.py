@@ -46,8 +46,8 @@ def unpacked(cls: type[D], packed: Packed, known: dict[int, D]) -> D:
 def unread(cls: type[D], origin: Unread, mode: int, modified_at: int | None, created_at: int) -> D:
     """Return a packed directory with changes as a tree of class `cls`. O(1).
 
-    Its entries and counts are made when they are first read, and so is the time when it was modified, if that is
-    `None`.
+    Its entries and counts are computed when they are first read. So is the time when it was modified, if
+    `modified_at` is `None`.
     """
     tree = cls(UNREAD, (), mode, MISSING if modified_at is None else modified_at, created_at, 0, 0, UNCOUNTED)
     remembering: Remembering = tree

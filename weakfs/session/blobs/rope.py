@@ -142,7 +142,7 @@ class Rope:
         return self.join() if self.start is None else b"".join(self._pieces()[1])
 
     def tail_after(self, start: Content) -> bytes | None:
-        """Return what was appended since the rope was `start`, by identity; `None` if it was never `start`."""
+        """Return what was appended since the rope was the object `start`; `None` if it was never that object."""
         pieces: list[bytes] = []
         rope: Content = self
         while isinstance(rope, Rope) and rope is not start:

@@ -302,7 +302,7 @@ def _contents(
 def _columns(type_: type) -> Columns | None:
     """Return the columns of a type. Raise `NameError` for annotations that cannot be evaluated.
 
-    Evaluating them takes a twentieth of the time in which a thousand files are saved or loaded.
+    Evaluating them takes a twentieth of the time that saving or loading a thousand files takes.
     """
     hints = get_type_hints(type_, include_extras=True)
     columns: list[Column | ListColumn] = []

@@ -65,7 +65,7 @@ class Fit:
 
 
 def _without_beginning(value: Any, known: Any) -> Any:
-    """Return a tuple of any length without the items that it shares with the beginning of another; else the value."""
+    """Return a long tuple without the items of `known` if it begins with them; otherwise return the value as it is."""
     if type(value) is tuple and type(known) is tuple and len(value) > len(known) > MANY:
         return value[len(known) :] if all(map(is_, value, known)) else value
     return value
@@ -202,7 +202,7 @@ def _check_of_class(type_: type, registry: Registry) -> Check | None:
     checks: list[tuple[str, Check]] = []
     for member in fields_of(type_):
         hint = hints.get(member.name)
-        # How deep a class that refers to itself goes depends on its values.
+        # How deeply a class that refers to itself is nested depends on its values.
         check = None if hint is None or type_.__name__ in str(hint) else _check_of(hint, registry)
         if check is None:
             return None

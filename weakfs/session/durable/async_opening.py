@@ -38,7 +38,7 @@ AsyncWhere = Where | AsyncStorage | AsyncEventStore
 
 
 class _Clients(NamedTuple):
-    # For the event loop, and for everything else.
+    # The client for the event loop, and the store for everything else.
     awaited: AsyncEventStore
     store: EventStore
     on_loop: OnLoop | None = None

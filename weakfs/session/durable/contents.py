@@ -42,7 +42,7 @@ class StreamContents:
         return found
 
     def missing_of(self, found: Mapping[bytes, Iterable[Stored]], *, including_known: bool = False) -> dict[str, bytes]:
-        """Read the blobs, stored elsewhere, that the stream does not have. Lost ones are omitted.
+        """Read the blobs stored elsewhere that the stream does not have. Lost ones are omitted.
 
         With `including_known`, also read those that it has, for an append: others may delete them in the meantime.
         """

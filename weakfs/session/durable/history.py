@@ -103,7 +103,7 @@ class StreamHistory:
         return self.index[place].frame if place >= 0 else 0
 
     def split(self, dropped: int) -> None:
-        """Give the index an entry at the first frame that is needed without the records up to `dropped`.
+        """Add an index entry at the first frame that is still needed once the records up to `dropped` are gone.
 
         Without it, all frames back to the previous entry would be kept. O(records between two entries).
         """

@@ -151,7 +151,7 @@ class BlobFolder:
         try:
             yield True
         finally:
-            # Nothing was written through this descriptor, so that an error on close means nothing.
+            # Nothing was written through this descriptor, so an error on close means nothing.
             with suppress(OSError):
                 os.close(descriptor)
 
@@ -305,7 +305,7 @@ class BlobFolder:
         try:
             return [os.path.join(self.path, name) for name in sorted(os.listdir(self.path)) if _FOLDER.fullmatch(name)]
         except OSError:
-            # Nothing in a folder that cannot be listed could be read.
+            # If the folder cannot be listed, nothing in it can be read either.
             return []
 
     def _all(self) -> Iterator[tuple[bytes, str]]:

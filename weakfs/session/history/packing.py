@@ -60,7 +60,7 @@ def pack_rows(rows: Sequence[Fields]) -> Block:
 def pack_columns(count: int, columns: Iterable[Sequence[Any]], *, others: int = 1) -> Block:
     """Pack the columns of `count` tuples.
 
-    A value has `others` references besides that of its column which say nothing about whether a state also holds it.
+    `others` is how many references to a value, besides that of its column, do not mean that a state also holds it.
     """
     by_reference: list[Any] = []
     packed = [_column(values, by_reference, others) for values in columns]
@@ -112,7 +112,7 @@ def _column(values: Sequence[Any], by_reference: list[Any], others: int) -> Sequ
         return values
     baseline = _own_references() + others
     if kinds == {bytes}:
-        # Without a Python call for each value: 500 appends would make 5 % more calls.
+        # No Python call for each value: 500 appends would otherwise make 5 % more calls.
         small = [len(value) <= LARGEST and getrefcount(value) <= baseline for value in values]
     else:
         small = [_is_small(value) and (type(value) is not bytes or getrefcount(value) <= baseline) for value in values]

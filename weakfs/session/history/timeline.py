@@ -68,8 +68,8 @@ class Timeline:
     externals: PMap[int, tuple[tuple[str, Any], ...]] = pmap()
     # The cause of records that name none: a transaction's cause.
     cause: str | None = None
-    # The ids of snapshots that were taken or dropped on a branch, so that merging it costs what changed and not what
-    # is kept; `None` on a timeline that is never merged.
+    # The ids of snapshots that were taken or dropped on a branch, so that the cost of merging it depends on what
+    # changed and not on how many are kept; `None` on a timeline that is never merged.
     touched: Log[str] | None = None
     # Identifies the record numbers: the same object for the life of the timeline.
     numbering: Numbering = field(factory=Numbering)

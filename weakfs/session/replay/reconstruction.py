@@ -112,7 +112,8 @@ class Rebuilding:
     _ended: dict[tuple[str, int], Table] = field(factory=dict["tuple[str, int]", "Table"], init=False)
     # Whether a fork may have left a transaction whose records have been renumbered since.
     _is_renumbered: bool = field(default=False, init=False)
-    # The records of merged transactions and those that they left: a fork with such a base may have left a transaction.
+    # The numbers of the records of merged transactions, and of the records after which these branched off: a fork with
+    # such a base may have branched off from a transaction.
     _near_transactions: set[int] = field(factory=set[int], init=False)
     # The number of the record after which each fork first branched off, and the numbers of the records of merged forks.
     _left: dict[str, int] = field(factory=dict[str, int], init=False)

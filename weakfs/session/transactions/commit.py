@@ -299,7 +299,7 @@ class Transactions(RecordLog):
         queue = self._queue
         if queue is not None and self._outside(own) is None:
             is_failure = isinstance(error, Exception) and not isinstance(error, (StorageError, SessionConflict))
-            # If the commit was cancelled or could not be stored, neither could its records.
+            # If the commit was cancelled or could not be stored, its records cannot be stored either.
             if is_failure or not own.is_ending:
                 queue.keep(Transaction(self, None, own.line, own.base, None, (0, None), {}))
             return
@@ -404,7 +404,7 @@ class Transactions(RecordLog):
         """Return a copy of a timeline with a transaction merged into it, and how its records were renumbered."""
         base, branch = own.base, own.line
         joined = line.copy()
-        # Nothing is renumbered if the transaction or everybody else made no records.
+        # Nothing is renumbered if either the transaction or everybody else made no records.
         shift = Shift(base.seq + 1, 0, line.numbering)
         renumbering: Renumbering | None = None
         if branch.rows is not base.rows:

@@ -37,7 +37,7 @@ class Operation:
 
     If the operation took others back, `how` says how, and `reverted` are their records; see `Reverted`. If
     `has_failed`, it was a transaction that failed and was rolled back; `failed` are the causes of all work that was
-    rolled back in it. `parts` are the operations inside of a call that made other calls, oldest first. If
+    rolled back in it. `parts` are the operations inside a call that made other calls, oldest first. If
     `is_end`, it is only the record at the end of a call.
     """
 
@@ -143,7 +143,7 @@ def spans_of(cause: str, rows: Sequence[Row], dropped: int, block_end: int = 0, 
 
 
 def _caused_by(cause: str, every: Iterable[Operation]) -> Iterator[Operation]:
-    """Yield the operations with a cause, also those inside of calls; reversions have no cause that identifies them."""
+    """Yield the operations with a cause, including those inside calls; a reversion is not identified by its cause."""
     for one in every:
         if one.cause == cause and (one.how is None or one.parts):
             yield one

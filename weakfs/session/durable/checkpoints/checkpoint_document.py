@@ -1,4 +1,4 @@
-"""The document of one checkpoint: what it consists of, and what the next one needs to know of it."""
+"""The document of one checkpoint: what it consists of, and what the next one needs to know about it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Moment:
     # The bytes of frames since the last checkpoint.
     size: int
     counts: Mapping[str, int]
-    # The numbers of events before the first frame that stays.
+    # The numbers of events before the first frame that is kept.
     kept_from: Mapping[str, int]
     index: Any
     # Whether it was requested explicitly.
@@ -70,8 +70,8 @@ def written_checkpoint(
 ) -> tuple[bytes, Written, dict[str, Content]]:
     """Return a checkpoint's document, what is known about it, and the contents that it refers to.
 
-    `last` is the newest checkpoint, and `there` are the contents of the stream. The document and the contents of
-    a reset last as long as its frame, so it uses no copies, whose keys contain `writer`.
+    `last` is the newest checkpoint, and `there` are the contents of the stream. The keys of new copies contain
+    `writer`. A reset uses no copies, since its document and contents are kept as long as its frame.
     """
     line, whole = moment.line, moment.whole
     rows = list(whole.rows.since(max(last.seq - whole.dropped, 0)))

@@ -241,7 +241,7 @@ class Checkpointing:
 
         self.pending = 0
         last, self.last = self.last, written
-        # The events that are about to be read may need the states of frames that go.
+        # The events that are about to be read may need the states in frames that are about to be deleted.
         self.states.entries = [*last.states, *(entry for entry in written.states if entry not in last.states)]
         self.history.until = written.seq
         try:

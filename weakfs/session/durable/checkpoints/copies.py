@@ -19,7 +19,7 @@ from weakfs.session.durable.contents import StreamContents
 from weakfs.session.errors import MissingBlob
 from weakfs.session.slices.registry import Registry
 
-# Returns the content that a key names from the frames of a stream, `None` if they do not lead to it any more.
+# Returns the content that a key names, computed from the frames of a stream; `None` if that is no longer possible.
 ContentFromFrames = Callable[[StreamContents, Registry, str], "bytes | None"]
 
 # The key of a copy: the digest, the number of a frame after which the content existed, the name of the writer, and `c`
@@ -91,7 +91,7 @@ class Copies:
             # A damaged copy may claim any size, so the output is limited to the size that is expected.
             return zlib.decompressobj().decompress(copy, self.size + 1)
         except zlib.error:
-            return b""  # which has another digest
+            return b""  # whose digest is never the expected one
 
 
 def copies_to_make(

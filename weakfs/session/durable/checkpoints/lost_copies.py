@@ -23,7 +23,7 @@ from weakfs.storage.event_store import Frame
 def content_from_frames(
     contents: StreamContents, registry: Registry, key: str, *, max_expansion: float | None
 ) -> bytes | None:
-    """Return the content that the key of a copy names from the state that the frames produce. O(frames).
+    """Return the content that a copy's key names, taken from the state that the frames produce. O(frames).
 
     Returns `None` if some of them were trimmed.
     """

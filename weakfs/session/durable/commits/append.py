@@ -28,8 +28,8 @@ def append(
     """Append frames with these names. Return false if, instead, frames that others stored were read."""
     if journals:
         if not log.head:
-            # The storage may not exist yet: a later search for the commit can then distinguish that from an
-            # unreachable one.
+            # Create the storage if it does not exist yet: if a later search for the commit finds no storage, it is then
+            # unreachable.
             yield PutContents(log.stream, {digest_of(b"").hex(): b""})
         place = CommitPlace(lasting_url(log.store.url), str(log.stream), log.head + 1, names[0], session._trunk.seq)
         prepare_all(journals, place)

@@ -1,8 +1,8 @@
 """The commit queue: commits that an event loop awaits, in order, several in one append.
 
 While one append is under way, other calls end; their commits wait here, and the next append stores all of them. Each
-gets its own outcome: one that conflicts with those before it is refused alone. A commit that is cancelled while it
-waits never happens. If it is cancelled during its append, the append is cancelled, the others in it are sent again
+gets its own outcome: if one conflicts with those before it, only that one is refused. A commit that is cancelled while
+it waits never happens. If it is cancelled during its append, the append is cancelled, the others in it are sent again
 without it, and frames that the storage may have received nevertheless are rolled back when they turn up, like those of
 every change whose outcome is unknown.
 """
@@ -67,7 +67,7 @@ class CommitQueue:
     _running: asyncio.Future[object] | None = None
     _worker: asyncio.Task[None] | None = None
     _closing: asyncio.Task[None] | None = None
-    # Whether the loop is ending, and cancels everything.
+    # Whether the loop is ending and cancelling everything.
     _is_closing: bool = False
 
     @property
@@ -128,7 +128,10 @@ class CommitQueue:
             await self.flush()
 
     def close_soon(self) -> None:
-        """Close in the background, on the event loop: the client can only be closed there. From any thread."""
+        """Close in the background, on the event loop, where the client has to be closed.
+
+        May be called from any thread.
+        """
         self.loop.call_soon_threadsafe(self._close_soon)
 
     def _close_soon(self) -> None:
@@ -255,7 +258,7 @@ class CommitQueue:
                 entry.done.set_exception(failure)
 
     def _settle_uncertain(self) -> None:
-        """Undo what was cancelled and stored nevertheless before anything else: until then other sessions see it."""
+        """Undo cancelled changes that were stored nevertheless, before any other commit: other sessions see them."""
         log = self.log
         if log.is_closed or self._is_closing or not log.has_uncertain:
             return

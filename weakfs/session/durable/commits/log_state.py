@@ -47,7 +47,7 @@ class StoredChange(NamedTuple):
 
 @define(eq=False)
 class LogState:
-    """What a commit log knows of its stream; `CommitLog` commits changes with it."""
+    """What a commit log knows about its stream; `CommitLog` commits changes with it."""
 
     store: EventStore
     stream: str
@@ -67,7 +67,7 @@ class LogState:
     is_closed: bool = False
     # The trunk before it was brought up to date with what others stored, and a copy of it.
     base: tuple[Point, Timeline] | None = None
-    # The stored part of the snapshots of attached filesystems from before rollbacks.
+    # The entries of `Timeline.externals` that are stored: snapshots of attached filesystems from before rollbacks.
     externals: Mapping[int, Any] = NO_EXTERNALS
     # The session's own fields in the document that was read last.
     header: dict[str, Any] = field(factory=dict[str, Any])
@@ -83,7 +83,7 @@ class LogState:
     is_brief: bool = True
     # Whether some contents of the current state are not in memory, but read when they are needed.
     has_unread: bool = False
-    # How often the session has applied what others stored.
+    # How many times the session has applied what others stored.
     adopted: int = 0
     _count: int = 0
     _process: int = field(factory=os.getpid)
@@ -93,7 +93,8 @@ class LogState:
     # The change that was stored last: the session may have been interrupted before it adopted it.
     stored_last: StoredChange | None = None
     _rules: Rules | None = None
-    # The same rules if `_append_rows` can store every change under them, and the method with which it appends.
+    # The rules under which `_append_rows` can store every plain change, if there are any, and the method with which it
+    # appends.
     _plain_rules: Rules | None = None
     _append_next: Appender | None = None
     _is_direct: bool = field(
@@ -109,7 +110,7 @@ class LogState:
     def next_name(self, session: SessionTrunk) -> str:
         """Return the name of the next frame."""
         if self._process != os.getpid():
-            # Frames of a process and of its parent need different names: an equal name means one frame sent twice.
+            # Frames of a process and of its parent need different names: the same name means a frame sent twice.
             self._process, self.writer, self._append_next = os.getpid(), writer_id(), None
             self.checkpoints.forget_thread()
             if self.merges:
@@ -128,7 +129,8 @@ class LogState:
     def append_once(self, head: int, frames: list[bytes], contents: Mapping[str, bytes]) -> Steps[int]:
         """Append frames after frame `head`, and return the number of the last one.
 
-        Tries again if the storage does not say whether they were appended. Raises `StreamConflict` if others were.
+        Tries again if the storage does not say whether they were appended. Raises `StreamConflict` if other
+        frames were appended instead.
         """
         fencing = None
         if self.lease is not None:

@@ -1,8 +1,8 @@
 """The synchronous side of an event store whose client is asynchronous.
 
-A session that was opened on an event loop awaits its commits there. Its synchronous methods, its threads, and contents
-that are read when they are needed have a second client, which is opened when it is first used: waiting for the loop
-would deadlock if the loop waits for the session's lock. An engine that was passed as an object has no second client: it
+A session that was opened on an event loop awaits its commits there. Synchronous methods, other threads, and reads of
+contents on demand use a second client, which is opened when it is first used: waiting for the loop would cause a
+deadlock if the loop waits for the session's lock. An engine that was passed as an object has no second client: it
 can be used from other threads, and on the loop only by code that need not wait.
 """
 

@@ -1,4 +1,4 @@
-"""The outcome of a commit: whether its frame is in its stream, for code that finds work depending on it.
+"""The outcome of a commit: whether its frame is in its stream, for code that finds work that depends on it.
 
 The process that appended the frame may be gone, or have lost its connection. A missing frame might still arrive from a
 server that has not processed everything it received; an empty frame in its place then keeps it out.

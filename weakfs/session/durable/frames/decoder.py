@@ -125,7 +125,7 @@ class FrameDecoder:
         return reading
 
     def contents_in(self, frames: Iterable[Frame], *, may_be_unread: bool = False) -> Contents:
-        """Return the contents that frames list, by digest. They are read now unless they may be unread."""
+        """Return the contents that frames list, by digest. They are read now unless they may stay unread."""
         listed = {digest: row for frame in frames for row in frame.get("blobs", ()) if (digest := digest_in(row))}
         read = self.unread_blobs if may_be_unread else self.blobs
         return dict(zip(listed, read([*listed.values()]), strict=True)) if listed else {}
@@ -162,7 +162,7 @@ class FrameDecoder:
             own = frame.get("fields", fields)
             if not own.items() <= fields.items():
                 if any(fields.get(tag, names) != names for tag, names in own.items()):
-                    # The class of an event has changed in between.
+                    # The class of an event has changed in the meantime.
                     first, has_ropes = self.plain_rows(frames[:place], where, may_be_unread=may_be_unread)
                     rest, also = self.plain_rows(frames[place:], where, may_be_unread=may_be_unread)
                     return first + rest, has_ropes or also

@@ -19,7 +19,7 @@ from weakfs.session.trunk import SessionTrunk
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Frame as StoredFrame
 
-# How often frames are read while a compaction drops what they refer to.
+# How many times frames are read while a compaction drops what they refer to.
 ATTEMPTS = 3
 # The number of a frame, the frame and its size.
 Note = tuple[int, Frame, int]
