@@ -46,8 +46,7 @@ def contents_at(session: Session, path: str) -> frozenset[bytes]:
 
 
 def redactions_of_path(contents: frozenset[bytes]) -> tuple[Redaction, Redaction]:
-    """Return two redactions of contents: for files, where only whole contents are replaced, and for calls, where
-    single lines are replaced too."""
+    """Return redactions for files, where only whole contents are replaced, and for calls, where lines are too."""
     lines: dict[str, None] = {}
     for content in contents:
         text = content.decode("utf-8", "replace")

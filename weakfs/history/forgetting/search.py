@@ -64,7 +64,7 @@ def is_in(size: int, read: Read, forms: tuple[bytes, ...]) -> bool:
     data that only looks compressed may begin anywhere, and each such place could otherwise be decompressed to the end.
     """
     longest = max(map(len, forms), default=1)
-    # Each piece overlaps the next one, so that no form and no first bytes are divided.
+    # Each piece overlaps the next one, so that no form, and no beginning of compressed data, is split.
     overlap = max(longest, _LONGEST_MARK)
     for at in range(0, size, _PIECE):
         if found_in(read(_PIECE + overlap, at), forms):

@@ -1,4 +1,4 @@
-"""The HTTP server of a live page: it serves only this machine, holders of the token, and its own page.
+"""The HTTP server of a live page: the data is only for the page itself, on this machine and with the token.
 
 The page itself contains no data of the session. Its script requests the data with the token, which it takes from the
 fragment of the address, so that the token is never in a request line, log, referrer or cookie. A page of another site

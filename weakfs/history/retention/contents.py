@@ -54,7 +54,7 @@ class Contents:
     """The contents of one timeline, and of the same timeline after some of its history was dropped.
 
     The contents of records and snapshots are collected once, because a search for what fits within a limit looks at
-    them many times. Each content has a number here, so that a thousand snapshots of the same files take little memory.
+    them many times. Contents are numbered here, so that a thousand snapshots of the same files take little memory.
     """
 
     line: Timeline
