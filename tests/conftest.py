@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Run more workers than there are processors: tests wait for programs, servers and disks a third of their time."""
+    """Run more workers than there are processors: tests spend a third of their time waiting."""
     return (os.cpu_count() or 1) * 3 // 2
 
 

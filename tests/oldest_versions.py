@@ -40,7 +40,7 @@ TESTS = {
     "testing": "tests/conformance/test_memory.py",
     "tui": "tests/cli/terminal",
 }
-# Warnings of older versions and their tests about newer packages next to them.
+# Older versions and their tests may use what newer packages next to them have deprecated.
 ALLOWED = ("-W", "ignore::DeprecationWarning")
 
 

@@ -3,12 +3,13 @@
 The mark `slow` is for tests that take about a second or more of processor time: they start containers, browsers or
 several processes, or need a large history. `--slow` runs a sample of these as well.
 
-The option of pytest chooses a profile of hypothesis, and `share` and `sample` follow that profile. Two marks thin out
-parameters: `exhaustive` leaves out the tests that it marks, `sampled` keeps only as many combinations of parameters as
-it takes to have each value of each parameter once, and with `by_rule=True` only one of each test. A parameter `seed`
-that is a number stands for repeats of one rule: of its values `sample` chooses some. A third mark, `thinned`, holds
-with `--exhaustive` too: of each test one combination is kept, or with `by=NAME, whole=VALUE` one for each value of the
-parameter `NAME`, and all for `VALUE`. It is for behavior that other tests check case by case, on top of the same code.
+`--exhaustive` chooses a profile of Hypothesis, and `share` and `sample` follow that profile. Without it, two marks
+reduce the tests: `exhaustive` leaves out the tests that it marks, and `sampled` keeps only as many combinations of
+parameters as are needed to have each value of each parameter once, or with `by_rule=True` only one combination of each
+test. A parameter `seed` that is a number stands for repeats of one rule, and `sample` chooses some of its values. A
+third mark, `thinned`, applies with `--exhaustive` too: it keeps one combination of each test, or with
+`by=NAME, whole=VALUE` one for each value of the parameter `NAME`, and all for `VALUE`. It is for behavior that other
+tests check case by case, on top of the same code.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ T = TypeVar("T")
 ONE_OF = 8
 FEWEST = 3
 
-# The distance of the moments that are tried without `--exhaustive`, in a series whose end is found by trying.
+# The distance between the moments that are tried without `--exhaustive`, in a series whose length is not known.
 STRIDE = 4
 
 _PHASES = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
@@ -37,7 +38,7 @@ _left_out: tuple[str, ...] = ()
 
 
 def load_profile(*, exhaustive: bool, slow: bool) -> None:
-    """Choose how thorough the tests are. Hypothesis tries the same examples each time and explains no failure."""
+    """Choose how thorough the tests are. Hypothesis tries the same examples each time, without its phase `explain`."""
     global _left_out
     _left_out = () if exhaustive else ("exhaustive",) if slow else ("exhaustive", "slow")
     for name, max_examples in (("sample", 100 // ONE_OF), ("exhaustive", 100)):
@@ -111,14 +112,14 @@ def sample_parameters(metafunc: pytest.Metafunc) -> None:
 
 
 def _sampled(marks: Mapping[str, pytest.Mark], parameters: Mapping[str, object]) -> set[tuple[str, str]] | None:
-    """Return the values that a sample needs in one combination each, or None if it needs every combination."""
+    """Return values that must each be part of one combination in a sample, or None if it needs every combination."""
     if (mark := marks.get("sampled")) is None or is_exhaustive():
         return None
     return {("", "")} if mark.kwargs.get("by_rule") else {(name, repr(value)) for name, value in parameters.items()}
 
 
 def _thinned(marks: Mapping[str, pytest.Mark], parameters: Mapping[str, object]) -> set[tuple[str, str]] | None:
-    """Return the value that every run needs in one combination, or None if it needs every combination."""
+    """Return the value that must be part of one combination in every run, or None if a run needs every combination."""
     if (mark := marks.get("thinned")) is None:
         return None
     value = parameters.get(mark.kwargs.get("by", ""))

@@ -140,7 +140,7 @@ FITTED = [
 ]
 
 
-# Indentation steps that must stay steps, in the file's own tabs or spaces.
+# Levels of indentation must be preserved, in the file's own tabs or spaces.
 STEPPED = [
     (
         "a body that is shifted by a tab",
@@ -376,7 +376,7 @@ def test_files_with_other_line_endings_are_edited_in_the_same_way(
     first = data.draw(st.integers(0, len(given)))
     stop = data.draw(st.integers(first, len(given)))
     old = "\n".join(given[first:stop]).strip()
-    # White space after a line that stays goes with it, unless the whole is replaced exactly.
+    # A line that stays keeps the white space at its end, unless the whole is replaced exactly.
     if "\n" not in old or not given[stop - 1].endswith(old[-1]):
         return
     try:
@@ -426,6 +426,6 @@ def test_more_deeply_indented_lines_stay_so_with_the_indentation_step_of_the_fil
     assert set("".join(indents)) <= set(unit)
     assert all(len(one) < len(next_one) for one, next_one in pairwise(indents) if one != next_one)
     assert len(set(indents)) == depth + 2
-    # A body of which only the lines indented further than the first are known may be given with another step width.
+    # If the first line has no indentation in the given text, the width of the steps there is not certain.
     if given_base and not is_first_line_bare:
         assert done.text == above + shown(nested, unit, base).replace("b =", "b  =") + "\n"

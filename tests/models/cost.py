@@ -10,7 +10,7 @@ from typing import Any
 
 
 def lines_of(work: Callable[[], object], *modules: ModuleType) -> int:
-    """Count the lines of code that run: those of these modules, or all. Generator expressions count by their items."""
+    """Count the lines of code that run: those of these modules, or all. A generator expression counts once per item."""
     count = 0
     files = {module.__file__ for module in modules}
 

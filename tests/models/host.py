@@ -22,7 +22,7 @@ NAMES: tuple[bytes, ...] = (
     *("\u00e9".encode(), "e\u0301".encode(), "\U0001f600".encode(), b"n" * 255, "\u00e9".encode() * 127),
     *(b".weakfs-00.tmp", b".weakfs-.tmp", b".writing-1", b"log"),
 )
-# Only root can look into what its owner may not read, and remove what is where its owner may not write.
+# Only root can read what its owner may not read, and remove entries of directories that their owner may not change.
 IS_ROOT = os.geteuid() == 0
 MODES = tuple(mode for mode in (0o644, 0o600, 0o755, 0o444, 0o000, 0o4755, 0o666, 0o640) if IS_ROOT or mode & 0o400)
 DIRECTORY_MODES = tuple(

@@ -72,7 +72,7 @@ class ContainerHouse(House):
         return ContainerFilesystem(container=self.container, root=root, store=self.store, follow_symlinks=policy)
 
 
-# What is tried with such a path. Only these two are about the link itself, and may succeed.
+# What is tried with such a path.
 TRIED: dict[str, Callable[[HostFilesystem, str], object]] = {
     "read": lambda fs, path: fs.read(path).content,
     "read_bytes": lambda fs, path: fs.read_bytes(path),

@@ -1,4 +1,4 @@
-"""A filesystem of one plain dictionary: the effect of every operation, and all reasons to refuse it."""
+"""A filesystem in one plain dictionary: the effect of every operation, and all reasons to refuse it."""
 
 from __future__ import annotations
 

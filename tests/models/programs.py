@@ -16,7 +16,7 @@ from .trees import Plain
 
 Either = InMemoryFilesystem | PlainFilesystem
 
-# The limits of a machine: none that matters, each one that matters now and then, and all at once.
+# The limits of a machine: none that is ever reached, some that are reached now and then, and all at once.
 LIMITS = (
     Limits(),
     Limits(max_total_size=60, max_node_count=9),

@@ -1,7 +1,7 @@
 """A server that imitates Google Cloud Storage: `gcs_server.py PORT PORT_OF_PROGRAM PROGRAM`; run by `servers.py`.
 
-PROGRAM is fake-gcs-server, which keeps the objects and knows their generations. Of the XML API, which obstore uses, it
-lacks the request to store an object: that is turned into an upload by its JSON API. Everything else is passed on.
+PROGRAM is fake-gcs-server, which stores the objects and their generations. It supports the XML API, which obstore uses,
+except for the request to store an object, so this server uses the JSON API for it. Everything else is passed on.
 """
 
 from __future__ import annotations

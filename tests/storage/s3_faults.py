@@ -1,4 +1,4 @@
-"""The faults of an object store that the server of the tests, `s3_server.py`, makes on demand."""
+"""The faults of an object store that the server of the tests, `s3_server.py`, produces on demand."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ Fault = Literal[
     "expired",
     # The request is performed, and the answer says that it failed.
     "failed after",
-    # The connection ends without an answer: before the request is performed, after it, or long before.
+    # The connection ends without an answer, and the request is never performed, already performed, or performed later.
     "request lost",
     "answer lost",
     "late",
+    # The request is performed after a pause.
     "slow",
     # An object arrives incomplete.
     "cut",

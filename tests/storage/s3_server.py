@@ -1,7 +1,7 @@
 """A server that imitates S3, at the given port; started by `tests.storage.servers`.
 
-It answers one request at a time: moto compares a version and then puts the object, between which another thread could
-put its own. On demand it fails.
+It answers one request at a time: moto compares a version and then stores the object, and another thread could store its
+own in between. On demand, requests fail.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ STATES = models()
 
 
 class Attempts:
-    """All the deaths of one durability."""
+    """All attempts with one level of durability."""
 
     def __init__(self, folder: Path, durability: str) -> None:
         self.folder, self.url = folder / "store", f"sqlite:{folder}/store/a.db?durability={durability}"

@@ -92,14 +92,14 @@ def test_only_an_escaped_password_is_left_out(password: str, url: str) -> None:
     given = url.format(quote(password, safe=""))
     assert redacted(given) == url.replace(":{}@", "@")
     assert take_options(given, set()) == (given, {})
-    # In words that occur in no password: all occurrences of a password are left out.
+    # The text around the passwords occurs in no password, because all occurrences of a password are left out.
     message = "\x01{}\x02{}\x03"
     assert without_secrets(message.format(password, quote(password, safe="")), given) == message.format("***", "***")
 
 
 @given(PASSWORDS, st.sampled_from(["", "/db", "?sslmode=require", "/db?sslmode=require"]))
 def test_a_password_that_is_not_escaped_is_left_out_too(password: str, rest: str) -> None:
-    """Except one that begins like a port and continues like a path with options, which looks like these."""
+    """Except one that looks like a port followed by a path and options."""
     assume(not re.fullmatch(r"\d*(/.*)?[?#].*=.*", password))
     url = f"postgresql://me:{password}@host{rest}"
     assert redacted(url) == f"postgresql://me@host{rest}"

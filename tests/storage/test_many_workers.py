@@ -1,4 +1,4 @@
-"""Worker processes that are killed at random: nothing acknowledged is lost, on any engine, and no update when merging.
+"""Worker processes that are killed at random: no engine loses anything acknowledged, and merging loses no update.
 
 The work, the kills and the checks are those of `python -m benchmarks.scale`, in a separate process.
 """

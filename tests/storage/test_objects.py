@@ -1,4 +1,4 @@
-"""Storage in object stores: the suites over a server that speaks as S3 does, and messages."""
+"""Storage in object stores: the suites over a server with the protocol of S3, and messages."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_an_append_notifies_only_if_somebody_is_waiting(postgresql_server: Serve
         listener.execute("LISTEN weakfs_watched")
         store.append("s", 0, [b"a"])
         listener.execute("NOTIFY weakfs_watched, 'between'")
-        # An empty wait marks the stream.
+        # A wait without a result marks the stream as one that is waited for.
         assert store.wait("s", 1, 0.01) == 1
         store.append("s", 1, [b"b"])
         assert [found.payload for found in listener.notifies(stop_after=2)] == ["between", "s"]

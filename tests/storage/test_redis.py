@@ -63,7 +63,7 @@ def test_opening_a_server_that_evicts_sessions_issues_a_warning(redis_server: Se
                 storage.DurabilityWarning, match=f"when its memory is full: .* is '{policy}'; set it to noeviction"
             ):
                 storage.open(redis_server.url).close()
-            # Sessions have no time at which they expire.
+            # The keys of sessions never expire, so this policy does not evict them.
             client.config_set("maxmemory-policy", "volatile-lru")
             storage.open(redis_server.url).close()
         finally:

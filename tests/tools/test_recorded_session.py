@@ -1,4 +1,4 @@
-"""The recorded session on the small shop: every call is repeated, with the same failures and result."""
+"""The recorded session in the small project `shop`: every call is repeated, with the same failures and result."""
 
 from __future__ import annotations
 

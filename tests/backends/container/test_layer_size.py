@@ -76,7 +76,7 @@ def test_entries_next_to_a_directory_that_is_moved_during_the_count_are_counted(
     (tmp_path / "a/b/c").mkdir(parents=True)
     for name in ("a/large", "a/b/large", "large"):
         (tmp_path / name).write_bytes(b"x" * 1_000_000)
-    # Names are taken from the end: directories first.
+    # The scan takes names from the end of a listing, so directories come first.
     listed = os.listdir
     monkeypatch.setattr(os, "listdir", lambda descriptor: sorted(listed(descriptor), key=len, reverse=True))
     parent = layer_size._parent

@@ -129,7 +129,7 @@ def test_a_command_that_writes_too_much_is_killed_and_undone(files: ContainerFil
     before = state(files)
     files.container.max_layer_size = 4 << 20
     files.container.stop()
-    # Files that are each small enough.
+    # Each file alone is small enough.
     with pytest.raises(OSError, match="take up more than the 4194304 bytes that are allowed; its changes were undone"):
         files.exec("i=0; while :; do dd if=/dev/zero of=big$i bs=1M count=1 2>/dev/null; i=$((i + 1)); done")
     assert state(files) == before

@@ -16,7 +16,7 @@ from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.processes import CommandLimits
 from weakfs.reducers.events import EntryDeleted, FileWritten
 
-# Each changes the image's files in a way that an overlay mount keeps differently.
+# Each changes the image's files in a way that an overlay mount stores differently.
 CHANGES = {
     "a new file": "echo new > /workspace/new",
     "a changed file": "echo more >> /etc/motd",
@@ -197,7 +197,7 @@ def test_a_restore_that_fails_halfway_changes_nothing(
     before = state(files)
 
     def fail_once(*arguments: object) -> None:
-        # The undo uses it as well.
+        # Undoing the changes calls this function as well.
         monkeypatch.undo()
         raise OSError("the disk is full")
 

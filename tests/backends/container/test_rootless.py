@@ -62,7 +62,7 @@ def home() -> Iterator[Path]:
         os.chown(folder / name, NOBODY, NOBODY)
     os.chown(folder, NOBODY, NOBODY)
     yield folder
-    # The process that keeps Podman's user namespace.
+    # The process that keeps Podman's user namespace alive.
     with suppress(OSError, ValueError):
         os.kill(int((folder / "run/libpod/tmp/pause.pid").read_text()), signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)

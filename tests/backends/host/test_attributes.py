@@ -1,4 +1,4 @@
-"""Metadata that the host keeps with a file survives an edit and its undo if the system allows it."""
+"""Metadata that the host stores with a file survives an edit and its undo if the system allows it."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def test_edits_and_moves_keep_the_creation_time(fs: HostFilesystem, file: Path, 
 @pytest.mark.parametrize("how", ["transaction", "record"])
 def test_undoing_an_edit_keeps_the_creation_time(fs: HostFilesystem, how: str) -> None:
     created = fs.stat("/a").created_ns
-    # Going back to a moment creates a new file. The session knows when the first one was created from its first edit
-    # on.
+    # Going back to a moment creates a new file. After its first edit, the session knows when the original file was
+    # created.
     fs.write("/a", "edited once")
     moment = fs.session.seq
     if how == "transaction":

@@ -1,4 +1,4 @@
-"""Programs that work on the files: in place on the host, in a private directory for memory; the same events."""
+"""Programs that work on the files: in place on the host, elsewhere in a private directory, with the same events."""
 
 from __future__ import annotations
 

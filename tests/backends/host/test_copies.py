@@ -172,7 +172,7 @@ def test_a_failed_call_says_what_could_not_be_restored(
 
 
 def lose_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the system refuse what it refuses to everybody except root."""
+    """Make the system refuse to change owners, as it does for everybody except root."""
     real = entries.copy_attributes
 
     def copy_attributes(source: int, before: os.stat_result, target: int) -> str | None:

@@ -83,7 +83,7 @@ def test_a_deep_path_never_leads_through_a_link(opened: str, root: Path, tmp_pat
     link = root / Path(*[name] * 15)
     link.rename(tmp_path / "moved")
     link.symlink_to(tmp_path / "outside")
-    with pytest.raises(OSError):  # noqa: PT011  # how the system says it differs
+    with pytest.raises(OSError):  # noqa: PT011  # the wording differs between systems
         fs._root.directory.open_file((*[name] * 15, "f"))
     with pytest.raises(PermissionError):
         fs.read(f"{path}/f")

@@ -118,7 +118,7 @@ def wait_for_the_last_of_its_programs(imports: str) -> None:
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, 0.2])
 def test_a_kill_loses_no_snapshot_that_was_reported(root: Path, tmp_path: Path, delay: float) -> None:
     fill(root)
-    # More than fit in the pipe: it does not end by itself.
+    # More snapshots than can be reported through the pipe: the process does not end by itself.
     process = start(root, tmp_path / "store", 1_000_000)
     assert process.stdout is not None
     reported = [process.stdout.readline().strip()]

@@ -148,7 +148,7 @@ def test_writing_to_a_file_with_a_hard_link_outside_leaves_the_outside_unchanged
     assert (now.st_mode, now.st_mtime_ns, now.st_ino) == (status.st_mode, status.st_mtime_ns, status.st_ino)
     for name in ("one", "two", "three", "four", "five"):
         (house.root / name).unlink()
-    # Names that come and go change only the time of the last change.
+    # Adding and removing hard links changes only the time of the last status change.
     assert {path: seen.exact for path, seen in house.outside().items()} == {
         path: seen.exact for path, seen in house.before.items()
     }

@@ -42,14 +42,14 @@ def root(tmp_path: Path) -> Iterator[Path]:
         (space / "lower/d/file").write_text("text\n")
         (space / "lower/d/sub/one").write_text("linked\n")
         os.link(space / "lower/d/sub/one", space / "lower/d/sub/two")
-        # In a user namespace there may be no other owner.
+        # In a user namespace, changing the owner may be impossible.
         with suppress(OSError):
             os.chown(space / "lower/d/sub/one", 12_345, 23_456)
         (space / "lower/d/sub/one").chmod(0o4755)
         (space / "lower/d/sub/link").symlink_to("one")
         os.mkfifo(space / "lower/d/sub/fifo")
         layers = f"lowerdir={space}/lower,upperdir={space}/upper,workdir={space}/work"
-        # In a user namespace, the overlay may not keep its notes in attributes that only root can set.
+        # In a user namespace, the overlay may not store its metadata in attributes that only root can set.
         layers += "" if Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"] else ",userxattr"
         mount("overlay", space / "root", layers)
         yield space / "root"
@@ -171,7 +171,7 @@ def test_undoing_a_change_of_the_lower_layer_is_exact(fs: HostFilesystem, marked
         CHANGES_BELOW[change](fs)
         raise KeyError
     assert (exact(record(marked)), owners(marked), mark(marked)) == before
-    # Copying a file up from the lower layer drops its other names, so no other link can be lost.
+    # The only loss is that of hard links: copying a file up from the lower layer drops its other names.
     assert all("hard link" in note for note in getattr(caught.value, "__notes__", ()))
 
 

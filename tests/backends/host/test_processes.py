@@ -198,7 +198,7 @@ def test_set_id_bits_are_removed_from_files_that_a_process_leaves_on_the_host(wo
 
     work.call("process_wait", process_id=process)
 
-    # In a container they have no effect, and remain.
+    # In a container these bits have no effect, so they are kept.
     bits = 0o6755 if isinstance(work, ContainerWorkspace) else 0o755
     assert os.stat(work.place / "tool").st_mode & 0o7777 == bits
 

@@ -58,7 +58,7 @@ def test_a_change_from_outside_is_noticed_when_the_file_is_changed_again(fs: Hos
     fs.append("/a.txt", "!")
     assert (root / "a.txt").read_text() == "theirs, longer!"
     known = (fs.session[ExternalTrees].latest() or ExternalTrees()).tree(fs.filesystem_id)
-    assert known.digest != fs.tree().digest  # the others were never looked at
+    assert known.digest != fs.tree().digest  # the session has not seen the other files
     assert known.total_size == len("theirs, longer!")
 
 

@@ -1,4 +1,4 @@
-"""Mounted files: one path for a file, in calls, commands, messages and what a session keeps."""
+"""Mounted files: a file has the same path in calls, commands, messages and sessions."""
 
 from __future__ import annotations
 

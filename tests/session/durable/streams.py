@@ -1,4 +1,4 @@
-"""Event streams in memory, which can be told to fail."""
+"""Event streams in memory, which can be made to fail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MemoryStreams:
         self.appended_bytes = 0
 
     def fill(self, name: str, frames: Sequence[Frame], contents: Mapping[str, bytes], checkpoint: Checkpoint) -> None:
-        """Make a stream that holds these."""
+        """Make a stream that holds these frames, contents and checkpoint."""
         self._streams[name] = _Stream(list(frames), dict(contents), checkpoint, head=frames[-1].number)
 
     def _stream(self, name: str) -> _Stream:

@@ -1,4 +1,4 @@
-"""Calls that run in the task itself, because nothing in them waits, and are cancelled at any turn."""
+"""Calls that run in the task itself, because nothing in them waits, and are cancelled at any turn of the event loop."""
 
 from __future__ import annotations
 

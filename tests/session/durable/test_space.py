@@ -160,8 +160,8 @@ def test_compacting_deletes_contents_that_only_dropped_records_needed(store: Mem
     calls = 520 * len(session[ToolCalls].all())
     for _ in range(2):
         session.compact(keep=0)
-        # The calls, which are kept, and the files. A frame of the previous compaction, which still has records that are
-        # not dropped or near those, refers to the files at that time.
+        # The calls, which are kept, and the files twice: the frame of the previous compaction is still needed, and
+        # refers to the files at that time.
         assert content_bytes(store) < 2.2 * 4 * SIZE + 1.1 * calls
         assert Session.open(store).to_bytes() == session.to_bytes()
         for number in range(1000, 1010):

@@ -245,7 +245,7 @@ def test_a_compaction_can_follow_one_by_another_process(tmp_path: Path) -> None:
     assert session.to_bytes() == Session.open(store, "s").to_bytes()
     assert InMemoryFilesystem(session).read("/new").content == NEW
     assert len(session.records) <= 2
-    # And back.
+    # And in the other direction.
     InMemoryFilesystem(other).write("/again", NEW)
     assert other.to_bytes() == Session.open(store, "s").to_bytes()
 

@@ -226,10 +226,10 @@ def test_a_read_that_fails_halfway_is_repeated() -> None:
         yield from islice(read(stream, after=after), 2)
         raise StorageError("told to fail")
 
-    store.read = broken  # type: ignore[method-assign]  # told to fail once
+    store.read = broken  # type: ignore[method-assign]  # made to fail once
     with pytest.raises(StorageError):
         reader.refresh()
-    store.read = read  # type: ignore[method-assign]  # told to fail once
+    store.read = read  # type: ignore[method-assign]  # made to fail once
     reader.refresh()
     reader.checkpoint()
     assert Session.open(store, "s").to_bytes() == reader.to_bytes() == writer.to_bytes()

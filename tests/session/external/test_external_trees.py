@@ -1,4 +1,4 @@
-"""Trees of external filesystems in a session: known as far as found, and separate from its own files."""
+"""Trees of external filesystems in a session: known only in part, and separate from its own files."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Teller:
             self.files.restore(self.kept, foreign=True)
 
     def count(self, by: int, cause: str) -> None:
-        """Dispatch an event that changes two slices; refused where the total was cleared."""
+        """Dispatch an event that changes two slices; it is refused if the total was cleared."""
         with suppress(SessionError):
             self.session.dispatch(Counted(by), cause=cause)
 

@@ -189,7 +189,7 @@ class Odd:
 
 @define
 class Derived:
-    """A value with a field that nobody gives."""
+    """A value with a field that is not an argument."""
 
     name: str
     length: int = field(init=False, default=0)

@@ -1,4 +1,4 @@
-"""Merges that follow moves: edits, additions and further moves meet in the moved entry, or are conflicts of a kind."""
+"""Merges that follow moves: changes of a moved entry are applied to it, or are conflicts of specific kinds."""
 
 from __future__ import annotations
 

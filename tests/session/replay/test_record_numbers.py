@@ -24,7 +24,7 @@ BY_FIRST_VERSION = Path(story.__file__).parent / "v1-merges.json"
 @event("numbers/step", numbers=("first", "others"))
 @frozen
 class Step:
-    """Something that was done, and the records in which."""
+    """Something that was done, and the records in which it was done."""
 
     first: int | None
     others: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""Files that other programs changed: kept or replaced by undo and rollback, and named"""
+"""Files that other programs changed: kept or replaced by undo and rollback, and reported."""
 
 from __future__ import annotations
 

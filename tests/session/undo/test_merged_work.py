@@ -1,4 +1,4 @@
-"""Undo of work that was merged, that failed, or that other processes did"""
+"""Undo of work that was merged, that failed, or that other processes did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A history of one stream that reaches everything that the folder engine writes, and the state after each step."""
+"""A history of one stream in which the folder engine writes all that it can write, and the state after each step."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ ALL_DIGESTS = frozenset(digest for model in models() for digest in model.content
 
 
 def position(store: EventStore, states: list[Model]) -> list[int]:
-    """Return the numbers of the steps after which the store may be. Raises `StorageError` if it cannot be read."""
+    """Return the steps after which the store has this state. Raises `StorageError` if it cannot be read."""
     head, frames = store.head(STREAM), list(store.read(STREAM))
     contents, kept = store.get_contents(STREAM, sorted(ALL_DIGESTS)), store.get_checkpoint(STREAM)
     return [

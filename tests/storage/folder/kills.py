@@ -28,7 +28,7 @@ Report = Callable[[int], None]
 
 
 class Attempts:
-    """All the deaths of one durability."""
+    """All attempts with one level of durability."""
 
     def __init__(self, folder: Path, durability: Durability) -> None:
         self.folder = folder / "store"

@@ -67,7 +67,7 @@ def test_a_call_through_a_closed_fork_is_answered(tools: Toolset) -> None:
 
 @frozen
 class Nothing:
-    """Takes nothing."""
+    """No parameters."""
 
 
 def test_a_session_that_is_closed_while_a_call_runs_undoes_it(tools: Toolset) -> None:

@@ -1,4 +1,4 @@
-"""Large answers: references to blobs that the session keeps, or a refusal if inline is required."""
+"""Large answers: references to blobs that the session stores, or a refusal if the answer has to be inline."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_calls_with_and_without_a_caller_cost_the_same_in_a_long_history() -> No
         tools.filesystem.write("/other.txt", f"{number}\n")
         if number % 4 == 0:
             assert write_as("bob" if number % 8 else None, f"/{number}.txt")
-    # What a call reads of the records since the last such call is not counted, because each record is read once.
+    # This call reads the records since the last such call. That is not counted, because each record is read only once.
     assert write_as(None, "/last.txt")
 
     assert lines_of(lambda: pair("/now.txt")) < early * 1.3
