@@ -72,7 +72,7 @@ class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
         return self.session.session_id
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
-        """Run a shell command; its output is standard output and standard error in the order of writing."""
+        """Run a shell command; its output is standard output and standard error in the order written."""
         return _response(*self._perform(Request("execute", {"command": command, "timeout": timeout})))
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:

@@ -180,7 +180,7 @@ class Positions:
         return Position(session=self._session.session_id, record=first) if is_whole and first is not None else None
 
     def _steps_of(self, thread: str) -> tuple[dict[str, tuple[int, int]], int | None]:
-        """Return the last record before and in each step of a thread, and that before its first step. O(records)."""
+        """Return the last record before and in each step of a thread, and the one before its first step. O(records)."""
         found: dict[str, tuple[int, int]] = {}
         for one in self._session.records:
             marked = _marked(one.cause)

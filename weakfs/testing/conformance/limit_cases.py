@@ -1,4 +1,4 @@
-"""Limits and quotas: each is reached exactly, to the byte and to the entry, and refused one unit beyond."""
+"""Limits and quotas: each can be reached exactly, to the byte and to the entry, and one unit more is refused."""
 
 from __future__ import annotations
 
