@@ -22,7 +22,7 @@ SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
 # A file to be searched: its name, and its bytes or its leaf.
 Searched = tuple[str, bytes | Leaf]
 
-# Errors of files that a search leaves out.
+# A search skips files whose lookup or reading fails with one of these errors.
 UNSEARCHABLE = (EACCES, EPERM, ENOENT, ENOTDIR, ELOOP, EFBIG)
 
 _name: Callable[[tuple[str, Node]], str] = itemgetter(0)

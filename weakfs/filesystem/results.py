@@ -147,7 +147,7 @@ class Note:
 class WriteResult:
     """The result of a write: `bytes_written` is the length of the caller's content, `mode` the write mode.
 
-    `notes` lists what the file lost in the process, such as a hard link. It is usually empty, and always in memory.
+    `notes` lists what the file lost in the process, such as a hard link. It is usually empty; in memory, it always is.
     """
 
     path: str

@@ -55,13 +55,13 @@ class Blobs:
     """The contents that a session stores for the answers of its tools: saved with it, and kept across rollbacks."""
 
     _session: Session
-    # The call for which contents are kept.
+    # The call for which contents are stored.
     _cause: str | None = None
     # Called when a call gets a blob, with the paths of the files that it comes from.
     _carry: Callable[[Iterable[str]], None] | None = None
 
     def keep(self, content: bytes, *, preview: int = PREVIEW, origins: Iterable[str] = ()) -> BlobReference:
-        """Keep a blob and return a reference to it, which shows its first `preview` bytes.
+        """Store a blob and return a reference to it, which shows its first `preview` bytes.
 
         `origins` are the paths of the files that it comes from and that answers may not show.
         """

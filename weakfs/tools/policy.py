@@ -21,7 +21,7 @@ QUOTED = 500
 
 @frozen
 class CallToJudge:
-    """A call as a policy sees it; `params` are the checked parameters, `None` if the call failed before that."""
+    """A call as a policy sees it; `params` are the checked parameters, `None` if it failed before the check."""
 
     name: str
     params: object = field(repr=False)

@@ -159,7 +159,7 @@ def install(session: Session) -> Slice[ToolCall]:
 
 
 def install_blobs(session: Session) -> Slice[KeptBlob]:
-    """Return the accessor of the contents that are kept; installs the slice if the session lacks it."""
+    """Return the accessor of the stored contents; installs the slice if the session lacks it."""
     return _installed(session, KeptBlob)
 
 

@@ -259,8 +259,8 @@ class Toolset:
         """Return a call whose work is done elsewhere: by a runtime's own shell or editor, a subprocess, another server.
 
         Use it in a `with` or `async with` block, or call its `begin` and later its `end` or `abort`. What changes in
-        its `directory` meanwhile becomes part of this call; an exception or `abort` undoes it. `tool` is the name of
-        any tool, or a tool, whose name is recorded; `arguments` are recorded too. The value of the result is an
+        its `directory` meanwhile becomes part of this call; an exception or `abort` undoes it. `tool` is a tool, or
+        the name of any tool; the name and `arguments` are recorded. The value of the result is an
         `ExternalReceipt`, whatever the tool. A capability and a policy treat the call as a command. It costs two scans
         of the files, and nothing else may change them in between.
 

@@ -30,7 +30,7 @@ class EditError(WeakfsError, ValueError):
         super().__init__(f"cannot replace: {reason}")
 
     def without_quotes(self) -> EditError:
-        """Return this refusal for a text that may not be shown: it neither quotes the text nor describes its lines."""
+        """Return this refusal without quotes or descriptions of the text, for a text that may not be shown."""
         return self if self.unquoted is None else type(self)(self.unquoted, matches=self.matches)
 
 

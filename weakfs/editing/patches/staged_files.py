@@ -144,7 +144,7 @@ class Places:
         return link.path if found is None else found
 
     def _target(self, here: str, target: str) -> str | None:
-        """Follow the target of a link from the link's directory; `None` if unknown, or only the filesystem can."""
+        """Follow a link's target from the link's directory; `None` if only the filesystem could follow it."""
         if not target:
             return None
         if target.startswith("/"):

@@ -45,7 +45,7 @@ class _Pending(io.BytesIO):
         self.close()
 
     def __del__(self) -> None:
-        # A stream that is garbage-collected was not closed without an error.
+        # A stream that is garbage-collected unclosed stores nothing.
         self.discard()
 
 

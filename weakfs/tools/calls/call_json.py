@@ -17,7 +17,7 @@ from weakfs.messages import clip, plural
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.schemas.pydantic_models import is_model
 
-# JSON longer than this is kept as bytes, which a session file holds as a blob.
+# JSON longer than this is recorded as bytes, which a session file stores as a blob.
 INLINE = 1024
 
 

@@ -38,7 +38,7 @@ class FinishedCalls:
         self._lock = Lock()
 
     def find(self, call_id: str, tool: str, arguments: str | bytes) -> ToolCall | None:
-        """Return the call with an id, a tool and arguments, if it succeeded and was not rolled back.
+        """Return the call with this id, tool and arguments, if it succeeded and was not rolled back.
 
         O(calls since this was last called); the first time, it may read old calls from storage.
         """
@@ -61,7 +61,7 @@ class FinishedCalls:
     def _find(
         self, values: Log[ToolCall], records: Records, call_id: str, tool: str, arguments: str | bytes
     ) -> ToolCall | None:
-        # Does not hold the session's lock: reading may take long.
+        # Does not hold the session's lock: reading may take a long time.
         with self._lock:
             if not values.extends(self._read):
                 # Old calls were dropped.
@@ -111,7 +111,7 @@ def _is(call: ToolCall, call_id: str, tool: str, arguments: str | bytes) -> bool
 
 
 def is_in_effect(call: ToolCall, records: Records) -> bool:
-    """Return whether the changes of a call are still there: not rolled back, or restored. O(records since)."""
+    """Return whether the changes of a call are in effect: never rolled back, or restored since. O(records since)."""
     if call.last_seq is None:
         return True
     # For each record number, whether the call was in effect after that record.
@@ -120,7 +120,7 @@ def is_in_effect(call: ToolCall, records: Records) -> bool:
     for record in records.since(call.last_seq):
         event = record.event
         if record.seq <= block_end:
-            # The records of a fork changed the session when it was merged.
+            # The records of a fork changed the session when the fork was merged.
             continue
         if isinstance(event, Merged):
             block_end = record.seq + event.count

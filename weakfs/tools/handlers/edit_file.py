@@ -211,7 +211,7 @@ def _contents(fs: Filesystem, path: str) -> tuple[str, bytes]:
 def _check_size(fs: Filesystem, path: str, text: str, size: int, done: Replacement) -> int:
     """Return the number of bytes that an edit adds; raise before making a result that would be too large.
 
-    Replacing every letter of a large file by a page of text would not fit in memory.
+    If every letter of a large file were replaced with a page of text, the result would not fit in memory.
     """
     if done.how == "exact":
         start, stop, inserted = next(done.pieces)

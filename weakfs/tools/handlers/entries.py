@@ -99,7 +99,7 @@ def cp_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
 
 
 def _path_of(fs: Filesystem, path: str) -> str:
-    """Return the canonical path of an entry. Without an entry, return the path unchanged, and the change refuses it."""
+    """Return the canonical path of an entry. If there is none, return the path unchanged: the change will refuse it."""
     return fs.stat(path).path if fs.exists(path) else path
 
 

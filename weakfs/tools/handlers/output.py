@@ -1,4 +1,4 @@
-"""Answers that may be large: a small one goes inline, a large one is kept as a blob that the answer refers to."""
+"""Answers that may be large: a small one goes inline, a large one is stored as a blob that the answer refers to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.tools.schemas.arguments import param
 
 OutputMode = Literal["auto", "require_inline"]
 
-# Larger answers are kept as blobs. More than a tool returns by default, and much less than a model can read.
+# Larger answers are stored as blobs. More than a tool returns by default, and much less than a model can read.
 INLINE = 256 * 1024
 
 ABOUT_MODE = param("auto returns a large result as a blob reference, require_inline fails instead", for_models=False)
@@ -65,6 +65,6 @@ def _lacks_reading(context: ToolContext, operations: tuple[Operation, ...]) -> b
 
 
 def shown(reference: BlobReference, remedy: str) -> str:
-    """Return the message for a result that is kept as a blob: its beginning, and how to see more of it."""
+    """Return the message for a result that is stored as a blob: its beginning, and how to see more of it."""
     note = f"[{reference.size_bytes} bytes, kept as blob {reference.blob_ref}; {remedy}]"
     return f"{reference.preview}\n{note}" if isinstance(reference.preview, str) else note

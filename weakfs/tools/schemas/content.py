@@ -52,7 +52,7 @@ def check_provider(provider: str | None) -> None:
 
 
 def chosen_provider(asked: Provider | None, own: Provider | None) -> Provider:
-    """Return the requested provider, by default that of the toolset or prompt; raises `ValueError` without any."""
+    """Return the requested provider, by default that of the toolset or prompt; raises `ValueError` if there is none."""
     if asked is None and own is None:
         raise ValueError(
             f"cannot define tools without a provider: name one of {', '.join(get_args(Provider))} here, or "

@@ -56,7 +56,7 @@ class Prompt:
             keys.add(section.key)
             for tool in section.tools:
                 self._add(tool, section)
-        # One for each filesystem, so that what a call has read counts for the next one; see `toolset`.
+        # One toolset for each filesystem, so that each call benefits from what earlier ones have read; see `toolset`.
         self._toolsets: dict[str | None, Toolset] = {}
         self._lock = Lock()
 

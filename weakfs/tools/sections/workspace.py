@@ -91,7 +91,7 @@ class WorkspaceSection(FilesystemSection):
     def close(self) -> None:
         """Remove the directory if the section made it; closing again does nothing."""
         if self._scratch is not None:
-            # What cannot be removed now is removed later, as after a killed process.
+            # Anything that cannot be removed now is removed later, as if the process had been killed.
             with suppress(OSError):
                 self._scratch.close()
 

@@ -51,7 +51,7 @@ class FileStates:
         return UNKNOWN if held is None and path not in self._absent else held
 
     def program_ran(self) -> None:
-        """Record that a program ran that may have changed any file."""
+        """Record that a program ran, which may have changed any file."""
         self._programs += 1
 
     def shown(self, path: str, *, is_doubtful: bool = False) -> None:

@@ -14,7 +14,7 @@ from weakfs.transcripts.records import Found, Message, Skipped
 
 
 def read_chat(message: Message, line: int) -> Iterator[Found]:
-    """Yield the calls in an assistant's `tool_calls`, or the answer in a message of role `tool`."""
+    """Yield the calls in an assistant's `tool_calls`, or the answer in a message with the role `tool`."""
     if message.get("role") == "tool":
         yield from read_answer(line, call_id=message.get("tool_call_id"), content=message.get("content"), is_error=None)
         return

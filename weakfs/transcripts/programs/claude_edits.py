@@ -19,7 +19,7 @@ _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d"
 _OPENING = frozenset(" \t\n\r([{\u2014\u2013")
 # How much of a file is examined to find its line ends.
 _LOOKED_AT = 4096
-# Replacing each letter of a text with a page of text would exceed the memory; no recorded file is that large.
+# Replacing each letter of a text with a page of text might not fit in memory; no recorded file is that large.
 MOST_CHARACTERS = 1 << 28
 _LEADING_TABS = re.compile(r"^\t+", re.MULTILINE)
 

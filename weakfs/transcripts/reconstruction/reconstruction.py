@@ -82,7 +82,7 @@ class Reconstruction:
     _programs: int = 0
 
     def program_ran(self) -> None:
-        """Record that a program ran that may have changed any file."""
+        """Record that a program ran, which may have changed any file."""
         self._programs += 1
         self._unended.clear()
 

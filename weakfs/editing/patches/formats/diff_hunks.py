@@ -163,7 +163,7 @@ class DiffLines:
         """Return whether another line of a hunk follows where, according to the header, the hunk ends."""
         if self.at >= len(self.lines) or self.lines[self.at][:1] not in (" ", "-", "+"):
             return False
-        # The signature that git puts below a diff in a mail, and the beginning of the next file.
+        # The signature that git puts below a diff in an email, and the beginning of the next file.
         return self.lines[self.at].rstrip() != "--" and not self.starts_file(self.at)
 
     def _miscounted(self, start: int, old: int, new: int) -> PatchParseError:

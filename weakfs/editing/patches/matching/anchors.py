@@ -45,7 +45,7 @@ class Anchors:
         return bare if is_marked else anchor
 
     def blocks(self, anchors: Sequence[str], cursor: int) -> Iterator[tuple[int, list[int], tuple[str, ...]]]:
-        """Yield the blocks that anchors name, by their first lines, with the level of comparison and notes.
+        """Yield the first lines of the blocks that anchors name, with the level of comparison and notes.
 
         Lines after the previous hunk come first, then those above it, and finally lines that begin with an anchor.
         """

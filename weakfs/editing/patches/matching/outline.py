@@ -40,7 +40,7 @@ class Outline:
         self._document = document
         self._ends: dict[int, int] = {}
         self._read = 0
-        # The nearest line of code from each line on; the number of lines where there is none.
+        # For each line, the first line of code from there on; the number of lines if there is none.
         self._code: list[int] = []
 
     @cached_property

@@ -48,7 +48,7 @@ class ProcessOutputReceipt(ProcessReceipt):
 
 @frozen(kw_only=True)
 class ProcessWaitReceipt(ProcessReceipt):
-    """How a process ended. `timed_out` is true if it still runs.
+    """How a process ended. `timed_out` is true if it is still running.
 
     `changed_paths` are the sorted canonical paths that had changed when it ended, by this process or others.
     """
