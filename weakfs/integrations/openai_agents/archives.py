@@ -110,7 +110,7 @@ def overlaid(tree: FileTree, above: FileTree) -> FileTree:
 
 
 def without_set_id(tree: FileTree) -> FileTree:
-    """Return a tree whose files have no set-uid and set-gid bits, as after a command."""
+    """Return a tree whose files have no set-uid or set-gid bits, as after a command."""
     for path, node in list(walk(tree)):
         if type(node) is not FileTree and node[1] & SET_ID:
             tree = put(tree, segments_of(path), leaves.with_mode(node, node[1] & ~SET_ID), tree.modified_at)

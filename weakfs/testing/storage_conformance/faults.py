@@ -1,4 +1,4 @@
-"""`FaultyStorage`: an engine that fails on purpose, as engines behind a network do."""
+"""`FaultyStorage`: an engine that fails on purpose, in the same ways as engines behind a network."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _go_to(files: HostFilesystem, directory: str, wanted: StoredSnapshot, *, dry
         with as_failure(f"restore {directory!r}"), scanning(files, f"restoring {directory}"):
             return files.restore(snapshot_of(files, wanted), dry_run=dry_run)
     except KeyboardInterrupt:
-        # Usually the directory is unchanged, but the interrupt may have come after the last step, which commits.
+        # Usually the directory is unchanged, but the interrupt may have come after the commit, which is the last step.
         see = typed("weakfs", "restore", directory, wanted.snapshot_id, "--dry-run")
         raise Failure(f"interrupted; to check the state of {directory!r}: {see}", status=INTERRUPTED) from None
 

@@ -16,7 +16,7 @@ from weakfs.cli.output import Output
 if TYPE_CHECKING:
     from weakfs import Session
 
-# How long the kernel may cache the status of entries, in seconds: only the mount changes the session.
+# How long the kernel may cache the status of entries, in seconds: safe, because only the mount changes the session.
 CACHE_SECONDS = 1.0
 
 

@@ -36,14 +36,14 @@ Result = ToolResult[Receipt]
 
 @frozen
 class PathParams:
-    """The arguments of tools with one path."""
+    """The parameters of tools with one path."""
 
     path: str
 
 
 @frozen
 class ReadParams:
-    """The arguments of `read_file` and `read_text_file`."""
+    """The parameters of `read_file` and `read_text_file`."""
 
     path: str
     tail: int | None = None
@@ -238,7 +238,7 @@ def info_handler(directories: Directories, params: PathParams, *, context: ToolC
 
 @frozen
 class NoParams:
-    """The arguments of tools that take none."""
+    """The parameters of tools that have none."""
 
 
 def allowed_handler(directories: Directories, params: NoParams, *, context: ToolContext) -> Result:
