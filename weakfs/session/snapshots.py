@@ -160,8 +160,8 @@ class Snapshots(SessionCore):
     ) -> Record:
         """Go back to a moment; see `Session.rollback`.
 
-        `aims` is called with the record number of the moment. It returns what to restore attached filesystems to
-        instead.
+        `aims` is called with the record number of the moment. It returns what some attached filesystems are to be
+        restored to instead, by id.
         """
         with self._one_commit():
             line = self._writable()

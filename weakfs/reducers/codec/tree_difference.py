@@ -13,7 +13,7 @@ from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import FileTree, Node, Segments
 from weakfs.session.codec.shared_values import Blobs, Json
 
-# A directory that differs: its path, its values before and afterwards, and the names that differ with their nodes.
+# A directory that differs: its path, its values before and afterwards, and the differing names with their nodes.
 Differing = tuple[Segments, FileTree, FileTree, list[tuple[str, "Node | None", "Node | None"]]]
 
 

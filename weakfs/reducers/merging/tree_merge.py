@@ -130,7 +130,7 @@ class _Merge:
                 self.both_changed(path, (old, mine, new), at)
 
     def both_changed(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
-        """Merge an entry that is not a directory on both sides, and that the sides changed differently."""
+        """Merge an entry that the sides changed differently, and that is not a directory in both."""
         _, mine, new = nodes
         if all(type(node) is tuple and leaves.is_file(node) for node in (mine, new)):
             self.files(path, nodes, at)

@@ -185,7 +185,7 @@ def shown(data: bytes) -> Json:
 
 
 def all_shown(contents: Sequence[bytes]) -> list[Json]:
-    """Return many blobs as `shown` returns each; if all are text, in half the time."""
+    """Return many blobs as `shown` returns each. This takes half the time if all are text."""
     try:
         return [data.decode() for data in contents]
     except UnicodeDecodeError:

@@ -168,7 +168,7 @@ def _stream_of(url: str, session_id: str | None) -> Steps[str | None]:
     if len(found) > 1:
         shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
         raise SessionError(f"cannot choose a session of {url}: it holds {shown}; pass session_id")
-    # A store that treats handles as names may return one.
+    # A store that treats handles as names may return a handle.
     return str(found[0]) if found else None
 
 

@@ -100,8 +100,8 @@ class Draft:
         self._lock = Lock()
 
     def advance(self, most: int | None = None) -> Mapping[str, Any] | None:
-        """Do the next steps, all of them by default; return the changes of `Keyframes` once none remains."""
-        # A branch in another thread may be doing steps, or the code that a signal handler interrupted.
+        """Do the next steps, all of them by default; return the changes to `Keyframes` once none remain."""
+        # Steps may be in progress, in another thread or in the code that a signal handler interrupted.
         if self._lock.acquire(blocking=False):
             try:
                 if self._changes is None:

@@ -34,7 +34,7 @@ from weakfs.session.slices.registry import Shape
 NEAR = 9
 # How many of the newest full stretches of a session file are left as columns: 12 MB for calls that write 200 bytes.
 LOOSE = 40
-# How many stretches, of those that are old enough, are packed at a time: one of calls takes a millisecond.
+# How many stretches, of those that are old enough, are packed at a time: one that holds calls takes 1 ms.
 AT_ONCE = 2
 # The stretches of a slice hold at least this many values, except for the last.
 LEAST = 64

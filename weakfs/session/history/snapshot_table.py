@@ -47,7 +47,7 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
         return table
 
     def set(self, entry: SnapshotEntry) -> SnapshotTable:
-        """Return the table with an entry, in place of one with the same id; costs what `discard` and `add` cost."""
+        """Return the table with an entry, in place of one with the same id; costs as much as `discard` and `add`."""
         return self.discard(entry.snapshot_id).add(entry)
 
     def add(self, entry: SnapshotEntry) -> SnapshotTable:

@@ -132,7 +132,7 @@ def event_of(rules: Rules, row: Row) -> Any:
 
 
 def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: Iterable[int]) -> Iterator[Mark]:
-    """Apply `rows` in order to the slices of `mark`, and yield the slices after each of the records `stops`.
+    """Apply `rows` in order to the slices of `mark`, and yield the slices after each record in `stops`.
 
     Events that a slice type can fold wait until its value is needed.
     """

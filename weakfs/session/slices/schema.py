@@ -67,7 +67,7 @@ class Rules:
     @classmethod
     @lru_cache(maxsize=16)
     def of(cls, registry: Registry) -> Rules:
-        """Return the rules of a registry, with the slices that it declares installed. Recent ones are kept."""
+        """Return the rules of a registry, with the slices that it declares installed. Recent ones are cached."""
         draft = _Draft(cls(registry, {}, {}, {}))
         for one in registry.slices:
             spec = draft.install(one.cls, None, one.kind, one.initial, one.merge)
