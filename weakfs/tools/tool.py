@@ -154,7 +154,7 @@ class BuiltinTool(Tool[R_co]):
 
     @classmethod
     def of(cls, name: str, module: str) -> BuiltinTool[Any]:
-        """Return the tool with a name from `TOOLS` of a module."""
+        """Return the tool with this name from the `TOOLS` of a module."""
         tool = cls.__new__(cls)
         object.__setattr__(tool, "name", name)
         object.__setattr__(tool, "_module", module)

@@ -72,7 +72,7 @@ class GrepReceipt(Receipt):
 
     With `output="files"` and `"counts"`, `files` has the paths, `counts` the number of matches in each (1 for "files",
     at most 1,000 for "counts"), and `matches` is `None`. `withheld_skipped` counts files that were not searched because
-    a policy or a capability keeps their contents out of answers. If they are too large to show, `matches` or `files`
+    a policy or a capability keeps their contents out of answers. If `matches` or `files` is too large to show, it
     refers to the lines of the answer.
     """
 
@@ -197,7 +197,7 @@ def _count(count: int) -> str:
 
 
 def _why_no_file(glob: str, params: GrepParams, context: ToolContext) -> str:
-    """Return a message that no file matched the glob of a grep, and why if that is known."""
+    """Return a message that no file matched the glob of a grep, and why, if that is known."""
     if not require_filesystem(context).is_directory(params.path):
         return f"the glob {one_line(glob)!r} does not match {params.path!r}; leave it out"
     why = why_no_match(glob, params.path, context, hidden=params.hidden, only_files=True)
