@@ -100,11 +100,11 @@ def run_command(
     In the sandbox, `directory` is the only place that the command can change, and there is no network. The command sees
     it at `mounted_at`, by default at its own path; without a sandbox `mounted_at` has no effect. If no sandbox is
     available, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is no
-    standard input. No process of the command is left running when this returns or raises. After `timeout` seconds, when
-    `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds later, SIGKILL;
-    in the third case, a sandbox sends SIGKILL at once. `limits` apply in the sandbox; a command that exceeds one fails,
-    or is killed if it has too many processes. At most `max_output` bytes of each stream are kept. The command sees the
-    environment variables that `environment_allow` names, and those in `environment`.
+    standard input. No process of the command is left running when this returns or raises. Its processes
+    get SIGTERM, and SIGKILL `grace` seconds later, after `timeout` seconds, when `stop` is set, or when the command
+    ends before its children; in the last case, a sandbox sends SIGKILL at once. `limits` apply in the sandbox; a
+    command that exceeds one fails, or is killed if it has too many processes. At most `max_output` bytes of each stream
+    are kept. The command sees the environment variables that `environment_allow` names, and those in `environment`.
 
     Raises `ValueError` if the command cannot be passed to a shell, `OSError` if it could not be started or killed, and
     `OSError` (ENOTSUP) on systems other than Linux.

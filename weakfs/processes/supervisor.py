@@ -114,7 +114,7 @@ def _tell(status: int, message: dict[str, object]) -> None:
 
 
 def _start(job: dict[str, object], status: int) -> int:
-    """Start the command in a session of its own. Texts in the job are bytes, one per character."""
+    """Start the command in a session of its own. A text in the job stands for bytes, one per character."""
     arguments = [word.encode("latin-1") for word in _texts(job["arguments"])]
     environment = [pair.encode("latin-1").partition(b"=") for pair in _texts(job["environment"])]
     directory = str(job["directory"]).encode("latin-1")
@@ -294,7 +294,7 @@ def _end_all(child: int, woken: int, grace: float, killing: float) -> int:
     """End every remaining process, with SIGTERM and then SIGKILL; return how many could not be killed."""
     asked: set[int] = set()
     until = time.monotonic() + grace
-    # Counted from the first SIGKILL: this process itself may not have run for a while.
+    # The time is counted from the first SIGKILL, since this process itself may not have run for a while.
     last: float | None = None
     while not _all_gone(child):
         now = time.monotonic()

@@ -5,7 +5,7 @@
 | `folder:PATH`, `file:///PATH`, or a path | files in a folder |
 | `sqlite:PATH` | a SQLite file |
 | `postgresql://USER:PASSWORD@HOST/DATABASE` | tables in PostgreSQL; the option `schema` names their schema |
-| `redis://HOST`, `rediss://HOST` | keys in Redis; the option `namespace` begins their names |
+| `redis://HOST`, `rediss://HOST` | keys in Redis; their names begin with the option `namespace` |
 | `s3://BUCKET/PREFIX`, `gs://...`, `az://...` | objects; the options are those of obstore |
 | `memory:` | memory of this process, empty whenever it is opened |
 """

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 
 class StreamHandle(str):
-    """The name of a stream that refers to one stream, even if that is deleted and its name is used again.
+    """A name that refers to one stream only, even if that stream is deleted and the name is used again.
 
     Every method of an engine accepts it as a name. It refers to the first stream that has frames when it is read or
     appended to under this name. When that stream is gone, `head`, `read` and `get_checkpoint` find nothing, `append`
-    and `put_checkpoint` raise `StreamConflict` with 0 as `actual`, and `trim` deletes nothing, whatever else has the
-    name by then. An append after frame 0 makes it refer to the stream to which the frames are appended.
+    and `put_checkpoint` raise `StreamConflict` with 0 as `actual`, and `trim` deletes nothing, even if another
+    stream has the name by then. An append after frame 0 makes it refer to the stream to which the frames are appended.
 
     An event store that does not know handles treats them as names.
     """

@@ -247,7 +247,7 @@ class ContainerFilesystem(ContainerFiles):
         """Merge the changes that a fork made since it was forked or last merged. Return the changed paths, sorted.
 
         The merge is three-way, by path, and within a text by lines. Owners and extended attributes stay in the fork.
-        Raises `MergeConflict`, with nothing changed, if both changed something differently.
+        Raises `MergeConflict`, with nothing changed, if both changed the same thing differently.
         """
         if forked._base is None:
             raise ValueError(f"cannot merge {forked!r}: it was not made by fork() in this process; copy its files")

@@ -138,7 +138,7 @@ class ContainerRoot(HostRoot):
         super().check_in_place()
 
     def run_unless_used(self, step: Callable[[], object]) -> None:
-        """Run a step under the lock of the files, unless the lock is held, or work or a process is unfinished."""
+        """Run a step under the lock of the files unless it is held, work is unfinished or a process is running."""
         with self.lock.attempt() as is_held:
             if is_held and not self.claims.of_others(None) and not self.processes.running():
                 step()

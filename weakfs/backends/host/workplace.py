@@ -89,8 +89,7 @@ class HostWorkplace:
         return changed_paths(known.tree, found, "/")
 
     def knows(self, before: FileTree, after: FileTree) -> bool:
-        """Return whether the session knows the files before a change that a scan found, so that the change can be
-        undone.
+        """Return whether the session knows the files before a change that a scan found, so that it can be undone.
 
         Times are compared only for files that changed: nothing restores the times of the others. O(differences).
         """

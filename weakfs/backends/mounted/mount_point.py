@@ -70,7 +70,7 @@ class MountPoint:
 
     @contextmanager
     def named(self, is_elsewhere: Callable[[str], bool]) -> Iterator[None]:
-        """Replace the paths in the messages of errors by mounted paths.
+        """Replace the paths in error messages with mounted paths.
 
         `is_elsewhere` says whether an absolute path in a message is a path of the host instead.
         """

@@ -18,7 +18,7 @@ class ProgramEnd:
 
     `exit_code` is 128 + n if signal n killed the program, and `None` if it is unknown, as for a program that was killed
     together with its sandbox. `problem` says briefly what went wrong: it could not be started, it exceeded a limit,
-    some of its processes could not be killed.
+    or some of its processes could not be killed.
     """
 
     exit_code: int | None

@@ -34,7 +34,8 @@ RECORD = tarfile.RECORDSIZE
 # The maximum total size of unpacked sparse files.
 MAX_HOLES = 64 << 20
 
-# The memory of an implied directory (one that appears only in the paths of other members), and per name in its path.
+# The bytes of memory that an implied directory takes (one that appears only in the paths of other members), and that
+# each name in its path takes.
 DIRECTORY, NAME = 600, 8
 
 # The range of 64-bit nanoseconds: the years 1677 to 2262.

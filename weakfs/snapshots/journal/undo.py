@@ -36,7 +36,7 @@ RestoreManifest = Callable[[str], Iterable[Note] | None]
 
 @frozen(eq=False)
 class UndoStep:
-    """Undo of one step on `disk`; `directory` and `path` are the journal's open descriptor and its path.
+    """Undoes one step on `disk`; `directory` and `path` are the journal's open descriptor and its path.
 
     `restore_manifest(ref)` restores a whole tree; `lost` maps the names of the journal's copies to the attributes that
     they lack. Attributes that cannot be restored exactly are added to `notes`.

@@ -29,7 +29,7 @@ SET_ID = S_ISUID | S_ISGID
 
 
 def events_between(before: FileTree, after: FileTree, *, at: int, most: int | None = None) -> Iterator[Event]:
-    """Yield the events that turn `before` into `after`: deletions first, then additions, each by path.
+    """Yield the events that turn `before` into `after`: deletions first, then additions, both sorted by path.
 
     A file is written at its own modification time. Contents larger than `most` bytes, and entries for which there is
     no other event, such as FIFOs, become `EntryPut` events.

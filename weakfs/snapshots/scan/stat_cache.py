@@ -16,7 +16,7 @@ from weakfs.snapshots.store.manifests import NO_STATUS, Status
 
 # The clock for file times advances once per kernel tick, 10 ms at 100 Hz.
 TICK = 12_000_000
-# For filesystems that store whole seconds, or even seconds only.
+# For filesystems that store times in whole seconds, or in steps of two seconds.
 COARSE_TICK = 2_000_000_000
 SECOND = 1_000_000_000
 

@@ -1,4 +1,4 @@
-"""Safe file names: keys and stream names, which may be any text, to paths below a folder and back.
+"""Safe file names: converting keys and stream names, which may be any text, to paths below a folder and back.
 
 Each part between slashes becomes a directory, the last one a file or directory with a suffix. Only `a-z`, `0-9`, `-`
 and `_` stand for themselves; all other bytes of the UTF-8 form are escaped like `%41`. So different names stay

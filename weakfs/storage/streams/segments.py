@@ -66,7 +66,7 @@ class Segments:
         return evolve(head, tail=(), segments=segments, merged=merged)
 
     async def _merge(self, keys: Sequence[str], numbers: range) -> bool:
-        """Merge segments into the last of them. Return false if frames are missing, as while others merge or trim."""
+        """Merge segments into the last of them. Return false if frames are missing, because others merge or trim."""
         values = await self.storage.get_many(keys)
         frames = {frame.number: frame for key, value in values.items() for frame in decode_segment(value, key)}
         if any(number not in frames for number in numbers):

@@ -18,7 +18,7 @@ from weakfs.processes.background import ProcessesRunning
 from weakfs.processes.output import HeadAndTail
 from weakfs.session.interruption import uninterrupted
 
-# How often a command is checked against its limits, and the timeout for reading the output of dead ones, in seconds.
+# How often a command is checked against its limits, and the timeout for reading the output of a dead one, in seconds.
 CHECKING, DRAINING = 0.02, 1.0
 
 # The maximum number of pauses to wait for a command's shell to end after it has reported the exit code.

@@ -110,7 +110,7 @@ class CommandFiles:
         return int(line) if self._said.endswith(b"\n") and line.isdigit() and len(line) <= EXIT_CODE_DIGITS else None
 
     def close_reader(self) -> None:
-        """Leave the command as the only reader of its input, so that its end is noticed."""
+        """Leave the command as the only reader of its input, so that the end of the command is noticed."""
         if self._reader in self._open:
             self.close(self._reader)
 

@@ -118,7 +118,7 @@ class Layer:
 
     @cached_property
     def encoded(self) -> bytes:
-        """The attributes in the form in which a snapshot keeps them."""
+        """The attributes in the form in which a snapshot stores them."""
         return self.attributes.encode(self.base)
 
     def without(self, hidden: Iterable[str]) -> Layer:

@@ -16,7 +16,7 @@ SELDOM = 1.0
 SHARE = 20
 
 
-# The minimum number of bytes that an entry counts as: empty entries fill a disk too, since their number is limited.
+# The minimum number of bytes that an entry counts as: a disk holds a limited number of entries, even of empty ones.
 LEAST = 4096
 
 

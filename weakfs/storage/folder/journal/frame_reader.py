@@ -11,7 +11,7 @@ from weakfs.storage.folder.journal.records import FRAME, NUMBER
 
 
 def frames_from(journal: Journal, number: int) -> Iterator[Frame]:
-    """Yield the frames from a number on. The lock of the stream must be held meanwhile."""
+    """Yield the frames from a number on. The lock of the stream must be held while they are read."""
     while number <= journal.head:
         for frame in segment_frames(journal, number):
             yield frame

@@ -1,8 +1,8 @@
 """Indexes of segments: the offsets of frames and contents, in a small file next to each sealed segment.
 
-An index can be rebuilt from its segment, which is done if it is missing, damaged or belongs to another segment. It
-stays on the disk, except for the offset of every 64th frame and a filter of 32 bits per blob, which answers most
-lookups of missing blobs.
+An index can be rebuilt from its segment, which is done if it is missing, damaged or belongs to another segment. Only
+the offset of every 64th frame and a filter of 32 bits per blob are held in memory. The filter answers most lookups of
+missing blobs.
 """
 
 from __future__ import annotations

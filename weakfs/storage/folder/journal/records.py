@@ -1,4 +1,4 @@
-"""The bytes of a journal: the header of a segment, and the records that follow it. Pure.
+"""The bytes of a journal: the header of a segment, and the records that follow it. Does no input or output.
 
 `docs/formats/journal.md` describes the format. A record is a length and a kind, a body, and a checksum. The checksum
 covers the record, the checksum before it, and the record's position in the file: a record that was moved, or bytes that
