@@ -7,7 +7,7 @@ import re
 # Characters that control a terminal or change the order in which text is displayed: C0 except for tabs and line breaks,
 # DEL, C1, bidirectional embeddings, overrides and isolates.
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
-# Compiled by `re` when first used, which most processes never do: it takes 1 % of a first write.
+# Compiled by `re` on first use, because most processes never use it and compiling takes 1 % of a first write.
 _UNSAFE = f"[{_CONTROLS}]"
 _UNSAFE_IN_LINE = f"[{_CONTROLS}\n\u2028\u2029]"
 

@@ -48,7 +48,7 @@ class Forgetting:
     _forms: tuple[bytes, ...] = field(default=(), repr=False, eq=False)
 
     def search(self, *paths: str) -> tuple[str, ...]:
-        """Return those of the files, also inside directories, that still contain what was forgotten, in any form."""
+        """Return the files, including those inside directories, that still contain what was forgotten, in any form."""
         return files_with_forms(self._forms, paths)
 
     @property
@@ -75,7 +75,7 @@ def forget(
     Give either `path` or `text`. The placeholder is as long as what it replaces, and begins with `[forgotten]`. A text
     is replaced everywhere: in contents, records, states, snapshots, names and calls, whether it is stored literally,
     escaped in JSON, in base64 or in hexadecimal. A text that edits built from pieces is replaced from the record that
-    completed it; the pieces before that remain. For a path, all contents that were ever there are replaced, also at
+    completed it; the pieces before that remain. For a path, all contents that were ever there are replaced, even at
     other paths if the file was copied or moved, and so is the text of calls that worked on it; other contents that
     quote it remain, so use `text` for them.
 

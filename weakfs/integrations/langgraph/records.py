@@ -2,7 +2,7 @@
 
 | key, below the prefix and the thread | value |
 | --- | --- |
-| `checkpoint/NAMESPACE/ID` | a checkpoint without the values of its channels, its metadata and its parent |
+| `checkpoint/NAMESPACE/ID` | a checkpoint (without the values of its channels), its metadata and its parent |
 | `channel/NAMESPACE/CHANNEL/VERSION` | the value of a channel |
 | `writes/NAMESPACE/ID/TASK/INDEX` | a write of a task that belongs to no checkpoint yet |
 

@@ -56,8 +56,8 @@ class WeakfsSandboxSession(TerminalSession):
 
     Every change and every read is a recorded call. A command that ends keeps its changes, whatever its exit code; one
     that times out or could not run is undone. Commands run in the sandbox of the tool `shell`, as one user, see only
-    the workspace and have no network. With `processes` they may keep running, also in a terminal; their changes are
-    then not part of a call.
+    the workspace and have no network. With `processes` they may keep running, with or without a terminal; their
+    changes are then not part of a call.
     """
 
     def __init__(

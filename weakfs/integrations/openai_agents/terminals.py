@@ -67,7 +67,7 @@ class Terminals:
     """
 
     def __init__(self, toolset: Toolset, options: ProcessOptions, caller: str | None) -> None:
-        """Raises `OSError` (ENOTSUP) if processes cannot work on the files, for example in memory."""
+        """Raises `OSError` (ENOTSUP) if processes cannot work on the files, for example because they are in memory."""
         files = toolset.filesystem
         if not isinstance(files, SupportsProcesses):
             raise fault(OSError, ENOTSUP, no_processes(files))
