@@ -118,7 +118,7 @@ def _folded(values: Log[FileTree] | PackedValue, events: Sequence[Folded]) -> Lo
 
 
 def _files_at(now: Log[FileTree], then: Log[FileTree], paths: Sequence[str] | None) -> Log[FileTree]:
-    """Return the files `now`, with those at `paths`, or all of them, as they were `then`."""
+    """Return the files `now`, except that those at `paths`, or all of them, are as they were `then`."""
     if paths is None:
         return then
     before = now.last() or EMPTY_TREE

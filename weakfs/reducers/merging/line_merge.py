@@ -237,7 +237,7 @@ def _parts(lines: list[bytes], mine: list[Change], other: list[Change], *, joins
 
 
 def _groups(changes: list[Change], last: int | None) -> list[list[Change]]:
-    """Group the changes that collide, directly or through another; with `last`, those from that line on as well."""
+    """Group the changes that collide, directly or through another; with `last`, also group those from that line on."""
     groups: list[list[Change]] = []
     reach = (0, 0)
     for change in changes:

@@ -348,7 +348,10 @@ class Transactions(RecordLog):
         return True
 
     def _commit_group(self, group: Sequence[Transaction]) -> Steps[dict[Transaction, Exception]]:
-        """Commit transactions, or one with work outside the session. Returns the errors of single ones that fail."""
+        """Commit transactions, or one with work outside the session.
+
+        Return the errors of those that cannot be merged.
+        """
         if not group[0].journals:
             return (yield from self._join_all(group, {}))
         yield from self._committed(group[0])
