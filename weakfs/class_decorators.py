@@ -88,7 +88,7 @@ class _Later:
 
 
 class _Missing:
-    """The attributes that attrs has yet to add to a class, taken from a class that it makes of the same body."""
+    """The attributes that attrs has yet to add to a class, taken from a class that attrs makes from the same body."""
 
     cls: type
 

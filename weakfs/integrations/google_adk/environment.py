@@ -120,8 +120,8 @@ class WeakfsEnvironment(BaseEnvironment):
     async def execute(self, command: str, *, timeout: float | None = None) -> ExecutionResult:
         """Run a shell command in the working directory.
 
-        The exit code is 126 for a command that could not run and 124 for one that timed out; then `stderr` ends with
-        the reason.
+        The exit code is 126 for a command that could not run and 124 for one that timed out; in both cases `stderr`
+        ends with the reason.
         """
         done, exchange = await self._call("execute", {"command": command, "timeout": timeout})
         result = exchange.executed or ExecutionResult(exit_code=CANNOT_RUN)

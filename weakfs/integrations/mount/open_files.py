@@ -77,7 +77,7 @@ class OpenFiles:
         return handle
 
     def close(self, handle: int) -> None:
-        """Forget a handle, and the file with its last handle. Its writes have been stored before."""
+        """Forget a handle, and the file with its last handle. Its writes are stored already."""
         file = self._by_handle.pop(handle)
         file.handles -= 1
         if not file.handles and file.path is not None and self._by_path.get(file.path) is file:

@@ -89,7 +89,7 @@ def filesystem_server(
     Every call is a call of `session`, and is undone if it fails or is cancelled. `history_tools` adds tools with which
     the model can see and undo what was done. With `use_roots`, the roots that a client with an older protocol version
     offers replace the directories; do not use it if several clients share the server. `store` is where contents for
-    undo are kept, see `HostFilesystem`. Raises `OSError` if a directory cannot be opened.
+    undo are stored; see `HostFilesystem`. Raises `OSError` if a directory cannot be opened.
     """
     served = _Served(Session() if session is None else session, history_tools, read_only, store)
     served.allow(directories)
