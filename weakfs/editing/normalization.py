@@ -152,7 +152,7 @@ def _inside(core: str) -> frozenset[int]:
 
 @frozen
 class Needle:
-    """The text to search for, folded and without outer white space; only whether it had any is recorded.
+    """The text to search for, folded and without outer white space; records only whether there was any.
 
     `wraps` are the positions of white space in it where a line break and a blank are interchangeable.
     """

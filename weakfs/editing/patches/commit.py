@@ -98,7 +98,7 @@ def _is_missing(fs: Filesystem, directory: str) -> bool:
 def commit(fs: Filesystem, steps: list[Step]) -> None:
     """Make the changes; if one fails, undo the previous ones and reraise its exception.
 
-    If the session has a transaction of its own, the session undoes them.
+    If the files belong to a session, its transaction undoes them.
     """
     undoing = Undoing(fs) if _session_of(fs) is None else None
     try:

@@ -197,7 +197,7 @@ class Access:
         self.check_undivided("read", "search", "list", "stat", "shell", why="run a program", withheld=True)
 
     def check_undivided(self, *operations: Operation, why: str, withheld: bool = False) -> None:
-        """Raise if the policy forbids one of these operations anywhere or, with `withheld`, keeps it out of answers."""
+        """Raise if the policy forbids one of these operations anywhere or, with `withheld`, withholds its results."""
         if self.policy.has_rule_for(*operations, withheld=withheld):
             raise fault(
                 PermissionError,

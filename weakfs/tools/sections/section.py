@@ -71,8 +71,8 @@ class FilesystemSection(Section, ABC):
 class VfsSection(FilesystemSection):
     """Files in the session: saved with it, rolled back with it, and forked with it.
 
-    `mounts` are copied in once; a loaded session that has a mount already keeps its files. `limits` bounds the files,
-    and the lines and matches in an answer.
+    `mounts` are copied in once; if a loaded session already has a mount, its files stay unchanged. `limits` bounds the
+    files, and the lines and matches in an answer.
     """
 
     def __init__(

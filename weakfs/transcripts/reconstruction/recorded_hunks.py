@@ -14,7 +14,7 @@ _UNENDED = "\\"
 
 @frozen
 class Hunk:
-    """Lines with their ends at line `start` (from 1) of the old text, and the lines that replace them."""
+    """Lines with their line ends, from line `start` (from 1) of the old text on, and the lines that replace them."""
 
     start: int
     old: tuple[str, ...]

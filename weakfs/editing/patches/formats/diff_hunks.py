@@ -22,7 +22,7 @@ _BARE = re.compile(r"^@@|@@\s*$")
 class _Body:
     """The lines of one hunk: those without a mark (from 0), and the marks of those that end without a newline.
 
-    The last `trailing_blanks` of them are empty and may belong to the text between hunks.
+    The last `trailing_blanks` lines are empty and may belong to the text between hunks.
     """
 
     lines: list[str] = field(factory=list)
@@ -78,7 +78,7 @@ class DiffLines:
         )
 
     def _body(self, start: int, old: int, new: int) -> tuple[_Body, bool]:
-        """Parse as many lines of a hunk as its header states, or all of them if it is wrong; return whether it is."""
+        """Parse as many lines of a hunk as its header states, or all if the header is wrong; return whether it is."""
         first = self.at
         if old >= 0:
             for takes_unmarked in (False, True):

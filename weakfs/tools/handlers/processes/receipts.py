@@ -36,7 +36,7 @@ class ProcessOutputReceipt(ProcessReceipt):
 
     `output` is the text from position `since` to `next`; positions count the bytes of the whole output, which has
     `total` bytes. Output too large for a capability is a reference. `dropped` is the number of bytes before it that are
-    no longer kept.
+    no longer stored.
     """
 
     output: str | BlobReference | None = None
