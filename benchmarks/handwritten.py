@@ -1,7 +1,7 @@
 """The lower bound for saving and loading: plain Python structures and orjson, without any generality.
 
-It holds the same data as our session (every file with its mode and times, every record with its content), stores each
-content once, and writes the file as carefully as ours: a temporary file, fsync, rename, fsync of the folder. It has no
+It holds the same data as our session (every file with its mode and times, every record with its content), stores equal
+contents once, and writes the file as carefully as ours: a temporary file, fsync, rename, fsync of the folder. It has no
 types, no registry, no checks and no error messages: the ratio is the price of those.
 """
 

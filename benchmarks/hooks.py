@@ -47,7 +47,7 @@ def of_process(pid: int) -> float:
 
 @contextmanager
 def project(files: int) -> Iterator[tuple[Path, list[str], dict[str, str], Callable[[], int]]]:
-    """Make a project with hooks: its directory, the words of a hook, its environment, and a way to find the server."""
+    """Make a project with hooks: its directory, the command of a hook, its environment, and how to find the server."""
     with TemporaryDirectory() as place:
         directory = Path(place, "project")
         for number in range(files):

@@ -42,7 +42,7 @@ def fastest(work: Callable[[], object], turns: int, each: int = TURN) -> float:
 
 
 class Appender:
-    """Appends one frame with one content at a time."""
+    """Appends frames one at a time, each with a blob of its own."""
 
     def __init__(self, store: FolderEventStore) -> None:
         self.store, self.contents, self.number = store, contents(), 0

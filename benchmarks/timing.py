@@ -35,7 +35,7 @@ class Timing:
 
 
 def side_by_side(subjects: Sequence[Subject], operation: str, calls: Calls, *, repeats: int = 9) -> list[Timing]:
-    """Time batches of the same calls on each in turn, so that anything that slows the machine slows both."""
+    """Time batches of the same calls on each subject in turn, so that anything that slows the machine slows all."""
     sizes = [batch_size(subject, operation, calls) for subject in subjects]
     samples: list[list[float]] = [[] for _ in subjects]
     for repeat in range(repeats):

@@ -11,7 +11,7 @@ from select import select
 
 from attrs import define
 
-# Sends words to the parent. Words that were sent before a process is killed arrive.
+# Sends words to the parent. If a process is killed, the words that it sent before still arrive.
 Report = Callable[..., None]
 # The work of a worker: it reads jobs, one per line, until there are no more.
 Work = Callable[[Iterator[str], Report], None]
@@ -39,7 +39,7 @@ class Worker:
             try:
                 os.close(jobs_out)
                 os.close(reports_in)
-                # Otherwise the others would not notice that the parent is gone.
+                # If this process held them open, the others would not notice that the parent is gone.
                 for other in others:
                     os.close(other.jobs)
                 _run(work, jobs_in, reports_out)

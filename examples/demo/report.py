@@ -92,7 +92,7 @@ class Report:
             self._line((f"    {line:.{WIDTH - 4}}", DIFF_STYLES.get(line[:1], "")))
 
     def commands(self, title: str, lines: Iterable[str]) -> None:
-        """Print commands to be copied, which are never folded."""
+        """Print commands to be copied, which are never wrapped."""
         self._line((f"\n{title}", "bold"))
         for line in lines:
             self._line(f"  {line}")

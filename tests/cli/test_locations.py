@@ -113,7 +113,7 @@ def test_a_session_is_compacted_while_another_process_writes(
     written: list[str] = []
 
     def compact(line: Timeline, *arguments: Any) -> int:
-        # Only once: with another change, it would have to wait.
+        # Only during the first attempt: the second one holds a lease, for which the other process would have to wait.
         if not written:
             written.append("/new.txt")
             with Session.open(where) as other:
@@ -274,7 +274,7 @@ def test_damaged_history_can_be_given_up(run: Run, tmp_path: Path) -> None:
     given_up = run("fsck", where, "--give-up")
     assert given_up.out == f"set aside {journal.name}.damaged\nchecked s: 1 record, 0 snapshots: no damage\n"
     assert run("ls", where).out.count("\n") == 1
-    # The byte at its end tells processes that have it open that it was set aside.
+    # The byte at its end tells processes that have the journal open that it was set aside.
     assert (journal.parent / f"{journal.name}.damaged").read_bytes() == data + b"\0"
 
 

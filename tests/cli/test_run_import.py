@@ -67,7 +67,7 @@ REFUSED = claude(
 )
 COMMANDS = claude("4", "Bash", {"stdout": ""}, command="make")
 OTHER = claude("5", "TodoWrite", {}, todos=[])
-# According to the hunks, a text was written that the strings cannot produce: nobody can repeat that.
+# According to the hunks, a text was written that the strings cannot produce, so the edit cannot be repeated.
 ODD = edit("6", "odd.py", "one\n", "one", "two", "three")
 
 
@@ -113,7 +113,7 @@ def test_differences_are_reported_with_their_place(run: Run, tmp_path: Path) -> 
     assert done.status == 0
     assert done.objects[0]["agreement"] == "differs"
     assert done.objects[0]["difference"] == {"path": "/odd.py", "offset": 1, "line": 1}
-    # One difference does not cause others.
+    # The recorded text is adopted, so that one difference does not cause others.
     assert InMemoryFilesystem(Session.load(tmp_path / "s.json")).read("/odd.py").content == "three\n"
 
 

@@ -89,7 +89,7 @@ def test_the_defaults_of_an_attrs_class_are_shown_as_values() -> None:
 
 
 class Source(str):
-    """A default as autodoc keeps it: its source."""
+    """A default value as autodoc represents it: by its source text."""
 
     def __repr__(self) -> str:
         return str(self)

@@ -48,7 +48,7 @@ BAD_PATCH = """\
 
 
 def edit_turns(provider: Provider) -> list[Turn]:
-    """Return turns that change the port, at first with mistakes: with patches for OpenAI, with edits for Anthropic."""
+    """Return turns that change the port, at first with mistakes; with patches for OpenAI, and edits for Anthropic."""
     if provider == "openai":
         return [
             Turn(

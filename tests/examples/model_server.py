@@ -141,7 +141,7 @@ class ModelServer:
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
     def url(self, provider: Provider) -> str:
-        """Return what a client library takes for its base URL."""
+        """Return the base URL for a client library."""
         root = f"http://127.0.0.1:{self._http.server_address[1]}"
         return f"{root}/v1" if provider == "openai" else root
 

@@ -29,7 +29,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Row:
 
 
 def made(court: Court, *, trees: Sequence[Row] = (), blobs: Sequence[Any] = (), records: Sequence[Row] = ()) -> Row:
-    """Return the document of a session whose files are the last of some trees."""
+    """Return the document of a session with some trees, the last of which holds its files."""
     rows = trees or [directory()]
     return {
         **document_of(Session(session_id="made", registry=registry()), court.path.parent),
@@ -60,7 +60,7 @@ def loaded(court: Court, document: Row) -> Session:
 
 
 def test_the_crafted_document_is_a_session(court: Court) -> None:
-    # A slice with a value, and no record that says how it came about: loading does not need to know.
+    # The slice has a value, although no record says where it came from: loading does not require one.
     session = loaded(court, made(court, trees=[directory(files=[["a", 0, 5]])], blobs=["words"]))
     assert InMemoryFilesystem(session).read("/a").content == "words"
 

@@ -62,7 +62,7 @@ def as_nobody(nobody: subprocess.Popen[str], place: Path) -> AsNobody:
 
 
 def give_away(place: Path, *kept: str) -> None:
-    """Give all entries except some to the user nobody; an unprivileged user keeps its own."""
+    """Give all entries except some to the user nobody; without root's rights, do nothing."""
     if os.getuid():
         assert not kept
         return
@@ -259,7 +259,7 @@ def test_a_path_deeper_than_the_host_can_name_is_read_and_restored(place: Path) 
 def test_a_file_that_vanishes_during_a_call_is_an_ordinary_error(
     place: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[HostFilesystem], object], vanishes: str
 ) -> None:
-    """It vanishes at each moment at which it is examined, one attempt each."""
+    """There is one attempt for each moment at which a status is read: the file vanishes right after that."""
     root = place / "root"
     fs = HostFilesystem(root, store=place / "store")
     snapshot = fs.snapshot()

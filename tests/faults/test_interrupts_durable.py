@@ -93,7 +93,7 @@ def test_an_interrupted_compaction_is_complete_or_absent_and_the_session_continu
             assert records in (before, before[-2:])
             InMemoryFilesystem(session).write("/next", "3")
             session.checkpoint()
-            # It may have been stored before the interrupt: the next change notices this, and is merged with it.
+            # The compaction may have been stored before the interrupt: the next change notices this, and is merged.
             *found, last = session.records
             if type(found[-1].event) is Merged:
                 assert records == before

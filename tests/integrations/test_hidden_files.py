@@ -329,7 +329,7 @@ def test_every_other_adapter_refuses_changes_to_read_only_files(tmp_path: Path) 
 
 
 def withheld(at: str = "") -> Policy:
-    """Return a policy under which files may be read, and are shown in no answer."""
+    """Return a policy under which files may be read, but are shown in no answer."""
     rule = PolicyRule(effect="blob", operations=("read", "search"), paths=(f"{at}/vault", "*.key"), reason="not here")
     return Policy([rule])
 

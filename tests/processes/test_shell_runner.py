@@ -253,7 +253,7 @@ def test_output_and_exit_code_are_read_however_late(tmp_path: Path, monkeypatch:
     job = processes.Job(lambda _: ["/bin/sh", "-c", "echo said; exit 3"], str(tmp_path), {}, 0.2, sandboxed=False)
 
     with watching.Watch(job, 1000) as watch:
-        # As if this process did not run in the meantime.
+        # As if this process had not been scheduled in the meantime.
         watch._running.process.wait()
         assert not watch.until_ended(1e-9)
 
@@ -263,7 +263,8 @@ def test_output_and_exit_code_are_read_however_late(tmp_path: Path, monkeypatch:
 # Nothing keeps running
 
 
-# It prints before and after the moment for which `until_begun` waits: one is seen, the other wakes the runtime.
+# It prints before and after the moment for which `until_begun` waits: the first output is seen, the second wakes the
+# runtime.
 STUBBORN = f"trap '' TERM; echo awake; {Witness.HOLD}; echo busy; while :; do sleep 1; done"
 DAEMON = f"(setsid sh -c '{{ trap \"\" TERM HUP; {Witness.HOLD}; while :; do sleep 1; done; }} >/dev/null 2>&1' &) &"
 

@@ -292,7 +292,7 @@ def test_bubblewrap_installed_later_is_found(tmp_path: Path, programs: Path) -> 
 
 
 def test_a_sandbox_that_fails_to_start_is_an_error_and_not_skipped(tmp_path: Path, programs: Path) -> None:
-    # It works in the trial run, with a status on descriptor 1, but not for a command.
+    # This bwrap works in the trial run, which asks for a status on descriptor 1, but not for a command.
     install(
         programs,
         'case "$*" in *"--json-status-fd 1 "*) echo "{\\"exit-code\\": 0}";; *) echo broken >&2; exit 1;; esac',

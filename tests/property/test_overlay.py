@@ -147,5 +147,5 @@ def test_forks_of_a_layer_merge_like_forks_in_memory_or_conflict(
         except MergeConflict:
             merged.append(None)
     layer, memory = merged
-    # A layer does not know what it only hides: it may refuse more, but never accepts anything wrong.
+    # A layer does not know the entries that it merely hides: it may report more conflicts, but never merges wrongly.
     assert layer is None or layer == memory

@@ -76,7 +76,7 @@ class World:
     sessions: list[Session] = field(factory=list[Session])
     parents: dict[int, Session] = field(factory=dict[int, Session])
     writers: list[Writer] = field(factory=lambda: [Writer(), Writer()])
-    # By the time of the record: the record that its number was meant to refer to.
+    # Maps the time of a record that has a number to the time of the record that the number was meant to refer to.
     meant: dict[int, int] = field(factory=dict[int, int])
     snapshots: dict[str, int] = field(factory=dict[str, int])
 

@@ -120,7 +120,7 @@ def interfering(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[int], None
 
         return reading
 
-    # Small files are read by the one, large ones by the other.
+    # One reads small files, the other large ones.
     monkeypatch.setattr(os, "read", after(os.read))
     monkeypatch.setattr(os, "pread", after(os.pread))
 
@@ -298,7 +298,7 @@ def test_directories_moved_away_while_their_contents_are_read_are_left_out(
 
     tree = meanwhile(root, swap)
     assert not [path for path, _ in walk(tree) if path.endswith("planted") and path.count("/") > 3]
-    # What was not moved is complete, and what was moved is there as far as it had been scanned.
+    # What was not moved is complete; of what was moved, the part that had been scanned is there.
     assert find(tree, ("z", "y")) is not None
     assert find(tree, ("a",) * 6 + ("deepest",)) is not None
     assert find(tree, ("a", "z", "planted")) is None

@@ -324,7 +324,7 @@ def test_a_success_that_is_not_performed_is_not_recorded(imported: Import) -> No
 @given(st.data(), st.builds(Ways, st.booleans(), st.booleans(), st.booleans(), st.booleans(), st.booleans()))
 def test_the_baseline_has_the_files_from_before(imported: Import, data: st.DataObject, ways: Ways) -> None:
     there = data.draw(st.dictionaries(NAMES, TEXTS, min_size=1))
-    # If both indent lines, nothing shows which lines of a hunk had spaces instead of tabs.
+    # If both tabs and spaces indent lines, nothing shows which lines of a hunk had spaces instead of tabs.
     assume(not ways.tabs_as_spaces or not any("  a" in text for text in there.values()))
     program = ClaudeCode(ways, {name: text.encode() for name, text in there.items()})
     for _ in range(data.draw(st.integers(1, 6))):

@@ -125,7 +125,7 @@ def test_notes_for_git_ai_name_the_lines_that_a_call_wrote(session: Session, tmp
     assert told["base_commit_sha"] == git(tmp_path / "repo", "rev-parse", "HEAD").strip()
     assert told["prompts"] == {}
     assert told["sessions"][key]["agent_id"]["tool"] == "weakfs"
-    # An edit attests only its own lines, and a move none.
+    # The note of an edit names only the lines that it changed; a move has no note.
     assert git(tmp_path / "repo", "notes", "--ref", "ai", "show", "HEAD~2").splitlines()[1].endswith(" 2")
     assert len(git(tmp_path / "repo", "notes", "--ref", "ai", "list").splitlines()) == 3
 

@@ -49,7 +49,7 @@ def test_the_oldest_are_dropped_until_the_rest_fits() -> None:
     report = prune(session, Retention(max_bytes=4 * KILO))
 
     assert (report.bytes_before, report.bytes_after, report.excess) == (10 * KILO, 4 * KILO, 0)
-    # The tagged snapshot holds one version; the state before the first record that stays is another.
+    # The tagged snapshot holds one version, and the state before the first remaining record another.
     assert report.records == 8
     assert [one.tag for one in session.snapshots] == ["release", None]
     session.rollback("release")

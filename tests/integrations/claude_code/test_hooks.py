@@ -99,7 +99,7 @@ def test_a_hook_waits_for_an_ending_server_and_starts_a_new_one(claude: Claude) 
         assert process.stdin is not None
         process.stdin.close()
         process.stdin = None
-        # Its server finds the lock and exits, perhaps before it is seen.
+        # The server that the hook starts finds the lock and exits, perhaps before it is seen.
         until = time.monotonic() + PATIENCE / 3
         while not claude.servers and time.monotonic() < until:
             assert process.poll() is None

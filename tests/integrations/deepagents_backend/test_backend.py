@@ -295,7 +295,7 @@ def test_a_cancelled_waiter_passes_its_turn_on() -> None:
             tasks = [asyncio.create_task(take()) for _ in range(3)]
             await asyncio.sleep(0)
             tasks[0].cancel()
-        # The second one gets it, and is cancelled at the same moment.
+        # The second task gets the turn, and is cancelled at the same moment.
         tasks[1].cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(one) for one in done] == [asyncio.CancelledError, asyncio.CancelledError, type(None)]

@@ -46,7 +46,7 @@ async def test_the_next_run_after_a_rewind_sees_the_earlier_files(where: str, tm
     _, (answer,) = await conversation.run(READ)
     assert "one" in answer["content"]
     assert not files.exists("/b.txt")
-    # It happens once: what a later run does stays.
+    # The files are restored only once: what a later run does stays.
     await conversation.run(EDIT)
     await conversation.run(READ)
     assert files.read("/a.txt").content == "two\n"

@@ -1,4 +1,4 @@
-"""Changes of files as notifications, for clients of both eras; and roots of older clients."""
+"""Changes of files as notifications, for clients of both generations of the protocol; and roots of older clients."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ PASSED = {
     "server-initialize": 1,
     "ping": 1,
     "tools-list": 1,
-    # It passes with any answer of a tool with that name, here that there is no such tool.
+    # This scenario passes with any answer, even the answer that there is no tool with that name.
     "tools-call-simple-text": 1,
     "tools-call-error": 1,
     "server-sse-multiple-streams": 2,

@@ -1,4 +1,4 @@
-"""The server of a toolset, with the SDK's client in the same process, in both eras of the protocol."""
+"""The server of a toolset, with the SDK's client in the same process, in both generations of the protocol."""
 
 from __future__ import annotations
 

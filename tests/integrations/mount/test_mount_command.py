@@ -38,7 +38,7 @@ def weakfs(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def wait_until_left(place: Path) -> None:
-    """Wait until the process that unmounts has ended, if possible, after the mount's process has died."""
+    """Wait until no process is left that unmounts the directory after the mount's process has died."""
     while list(unmounting(place)):
         time.sleep(0.02)
 
@@ -92,7 +92,7 @@ def test_a_dead_mount_is_replaced(tmp_path: Path, run: Run, place: Path) -> None
     where = f"folder:{tmp_path}/stored"
     with mounted(where, place) as process:
         run("echo 1 > a")
-        # It does not always notice; here it is dead too.
+        # The process that unmounts does not always notice the death; here it is killed too.
         for number in unmounting(place):
             os.kill(number, signal.SIGKILL)
         wait_until_left(place)
