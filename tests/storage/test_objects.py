@@ -1,4 +1,4 @@
-"""Storage in object stores: the suites over a server with the protocol of S3, and messages."""
+"""Storage in object stores: the suites over a server with the protocol of S3, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage in PostgreSQL: the suites over a real server, restarts, lost connections, and messages."""
+"""Storage in PostgreSQL: the suites over a real server, restarts, lost connections, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of kind git: ordinary commits, and exact."""
+"""Snapshots of kind git: they are ordinary commits, and exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of kind git: several concurrently, and failures."""
+"""Snapshots of kind git: several at the same time, and failures."""
 
 from __future__ import annotations
 

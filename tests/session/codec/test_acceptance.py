@@ -130,7 +130,7 @@ class Odd:
 
 
 class Ratio(float):
-    """A number that consists of two."""
+    """A subclass of float, which no file can hold."""
 
 
 class Zone(tzinfo):

@@ -55,7 +55,7 @@ def test_a_session_that_changed_since_is_not_deleted(store: EventStore) -> None:
     with pytest.raises(SessionConflict) as caught:
         Session.delete(store, "s", expected=0)
     assert (caught.value.expected, caught.value.actual) == (0, 1)
-    # It gave back the lease that it took.
+    # The failed deletion released its lease.
     files.write("/b", "2")
     assert Session.delete(store, "s", expected=2) == "s"
 

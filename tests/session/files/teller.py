@@ -1,4 +1,4 @@
-"""A session that performs a script of acts; one that reloads is saved and loaded at each act `reload`."""
+"""A session that performs a script of acts; with `reloads`, it is saved and loaded at each act `reload`."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class Teller:
         self.session.dispatch(TreeMounted(path, "outside", tree, ((name, "odd"),), self.clock()))
 
     def keep(self) -> None:
-        """Keep the files."""
+        """Take a snapshot of the files."""
         self.kept = self.files.snapshot("kept")
 
     def restore(self) -> None:
-        """Restore the files that were kept."""
+        """Restore the files from this snapshot."""
         if self.kept is not None:
             self.files.restore(self.kept, foreign=True)
 

@@ -53,7 +53,7 @@ def test_large_contents_are_saved_in_short_pieces(tmp_path: Path) -> None:
     with patch.object(spool, "orjson", Orjson):
         session.save(tmp_path / "s.json")
 
-    # A character that is escaped takes up six.
+    # An escaped character takes up six characters.
     assert longest <= 6 * LONG + 2
     loaded = InMemoryFilesystem(Session.load(tmp_path / "s.json"))
     assert loaded.read_bytes("/zeros").content == zeros

@@ -167,7 +167,7 @@ def test_keyframes_of_large_states_are_further_apart_than_those_of_small_ones() 
 
 @frozen
 class Packed:
-    """A value that is packed in as many steps as a test says; counts them."""
+    """A value that is packed in as many steps as a test needs, and counts them."""
 
     number: int = 0
 

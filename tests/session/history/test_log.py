@@ -1,4 +1,4 @@
-"""The append-only sequence below slices and records: every length a value of its own."""
+"""The append-only sequence that holds slices and records: each length is a value of its own."""
 
 from __future__ import annotations
 

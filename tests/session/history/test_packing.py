@@ -189,7 +189,7 @@ class Odd:
 
 @define
 class Derived:
-    """A value with a field that is not an argument."""
+    """A value with a field that is not an argument of `__init__`."""
 
     name: str
     length: int = field(init=False, default=0)

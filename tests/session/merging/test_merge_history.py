@@ -1,4 +1,4 @@
-"""What merging does to LOG slices and records, and forks that are merged again or belong to others."""
+"""What merging does to LOG slices and records, and forks that are merged again or belong to other sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaying sessions whose contents are stored elsewhere: errors name a missing one and the record that needs it."""
+"""Replaying sessions whose contents are stored elsewhere: errors name missing ones and the record."""
 
 from __future__ import annotations
 

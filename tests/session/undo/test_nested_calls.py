@@ -14,7 +14,7 @@ from weakfs import Session, SessionError, Toolset
 from weakfs.session import Record
 from weakfs.tools import DEFAULT_TOOLS, HISTORY_TOOLS, Receipt, Tool, ToolCall, ToolContext, ToolResult
 
-# What an outer call does: names of tools with their arguments, and calls that do the same again.
+# What an outer call does: names of tools, which may be `outer` itself, with their arguments.
 Work = tuple[tuple[str, dict[str, Any]], ...]
 
 

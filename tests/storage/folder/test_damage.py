@@ -109,7 +109,7 @@ def test_every_truncation_of_another_file_is_refused_or_repaired(tmp_path: Path,
         for size in range(0, path.stat().st_size, 7 * stride()):
             copy, changed = damaged(tmp_path, path, path.read_bytes()[:size])
             outcome = judged(copy, model, changed)
-            # The frames that were trimmed are not read, nor is a lease that was given back.
+            # The frames that were trimmed are not read, nor is a lease that was released.
             assert outcome in ("refused", "whole")
             if path.suffix == ".index":
                 assert outcome == "whole"
@@ -162,8 +162,7 @@ def test_random_damage_is_reported_or_leaves_an_intact_state(
         if path != newest:
             assert outcome != "cut"
         elif outcome == "cut":
-            # Nothing is given up silently while the last commit exists: without it, the write may never have been
-            # finished.
+            # Frames are dropped silently only if the last commit is missing: the write may never have been finished.
             same = next((at for at, (a, b) in enumerate(zip(whole, now, strict=False)) if a != b), len(whole))
             assert whole[-33:] not in now[same:]
 

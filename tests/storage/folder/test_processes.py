@@ -18,7 +18,7 @@ from weakfs.storage.folder import FolderEventStore
 from weakfs.storage.folder import files as files_module
 from weakfs.storage.folder.stream import stream as stream_module
 
-# Appends its own frames until it has appended this many; each takes its turn by the number of the head.
+# Appends its own frames until it has appended this many; the number of the head decides whose turn it is.
 WRITER = """
 import sys
 from weakfs.storage import StreamConflict
