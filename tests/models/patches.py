@@ -1,4 +1,4 @@
-"""Generators of patches that turn one set of files into another, in every format, and git for real ones."""
+"""Generators of patches that turn one set of files into another, in every format, and diffs made by git itself."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def grow(flat: Mapping[str, Entry]) -> FileTree:
 
 
 def recount(tree: FileTree) -> tuple[int, int, int]:
-    """Count files with links, directories, and bytes below a directory, one by one."""
+    """Count files (including links), directories, and bytes below a directory, one by one."""
     flat = flatten(tree)
     del flat["/"]
     kinds = [entry[0] for entry in flat.values()]

@@ -1,9 +1,9 @@
 """Two writers, and processes that drop history: `python -m tests.storage.soak URL`.
 
-Every process opens the session itself, and may be killed at any moment. The two that write own a
-directory each and merge. A third compacts the session, a fourth deletes their files, and with `--erase` a fifth deletes
-the whole session. This process gives them one job at a time, and knows what each file may hold after it: what was
-acknowledged, or what a process was killed in the middle of. Prints what it did and found as JSON.
+Every process opens the session itself, and may be killed at any moment. The two writers own a directory each, and
+merge. A third process compacts the session, a fourth deletes their files, and with `--erase` a fifth deletes the whole
+session. This process gives them one job at a time, and knows what each file may hold after it: what was acknowledged,
+or what a killed process was writing. Prints what it did and found as JSON.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Soak:
     _clock: Iterator[int] = field(factory=lambda: count(1))
 
     def run(self, jobs: int, seconds: float) -> None:
-        """Give jobs to all processes until their number or the time is reached; then check everything."""
+        """Give jobs to all processes until the number of jobs or the time is reached; then check everything."""
         roles = {"a": "writer", "b": "writer", "c": "compactor", "d": "deleter"}
         if self.has_eraser:
             roles["e"] = "eraser"
@@ -261,7 +261,7 @@ class Soak:
         return change
 
     def _take(self, name: str, worker: Worker, change: Change | None, words: list[str]) -> None:
-        """Take the report of the end of a job."""
+        """Handle the report of how a job ended."""
         job, worker.job = str(worker.job), None
         kind, outcome = job.split(" ")[0], words[0]
         self.done[f"{kind} {' '.join(words[:2])}" if outcome == "refused" else kind] += 1

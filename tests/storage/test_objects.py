@@ -88,7 +88,7 @@ class TestAsyncAzureEventStore(InContainer, AsyncEventStoreByUrl):
     pass
 
 
-# So is fake-gcs-server.
+# These are skipped without fake-gcs-server, which is too large as well.
 class InGoogleBucket(Located):
     many_keys = 40
 

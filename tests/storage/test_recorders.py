@@ -1,4 +1,4 @@
-"""The recorder tests of the library eventsourcing pass over a recorder that keeps its events in an event stream."""
+"""The recorder tests of the library eventsourcing pass with a recorder that stores its events in an event stream."""
 
 from __future__ import annotations
 

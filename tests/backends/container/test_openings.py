@@ -1,4 +1,4 @@
-"""Opening the container of a session: with any names, by one process at a time, and over its own image only."""
+"""Opening the container of a session: with names of any kind, by one process at a time, and over its own image only."""
 
 from __future__ import annotations
 

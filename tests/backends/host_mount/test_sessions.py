@@ -1,4 +1,4 @@
-"""Mounts and sessions: made once, kept in a session file, undone and repeated."""
+"""Mounts and sessions: mounts are made once, stored in a session file, undone and repeated."""
 
 from __future__ import annotations
 

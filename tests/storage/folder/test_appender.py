@@ -100,7 +100,7 @@ def test_an_appender_is_used_again_once_a_lease_is_over(tmp_path: Path) -> None:
     # Its number is still the newest one, but it learns that others have appended.
     with pytest.raises(StreamConflict):
         other.append(STREAM, 3, [b"of the holder"], fencing=lease.fencing)
-    # What is created again has leases of its own.
+    # A stream that is created again has leases of its own.
     other.delete(STREAM)
     for name in ("one", "two"):
         lease = other.lease(STREAM, name, 60)

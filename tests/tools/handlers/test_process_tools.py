@@ -1,4 +1,4 @@
-"""The tools for background processes: what they answer, what they refuse, and what a session keeps."""
+"""The tools for background processes: what they answer, what they refuse, and what a session stores."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ANYTHING = st.recursive(
 
 
 def fitting(schema: Schema) -> st.SearchStrategy[object]:
-    """Return values that a schema of parameters allows, all of which may be JSON's own."""
+    """Return a strategy for JSON values that a schema of parameters allows."""
     if not schema.keys() & {"type", "anyOf"}:
         return ANYTHING
     if "enum" in schema:
