@@ -24,7 +24,7 @@ Spot = tuple[int, int]
 LONGEST_INDENT = 1000
 # The number of characters before and after a match that are examined for the file's step of indentation.
 NEARBY = 4000
-# Matches with equal text are fitted once. The maximum number of their characters that are remembered.
+# Matches with equal text are fitted only once; their pieces are remembered, up to about this many characters.
 MOST_REMEMBERED = 1_000_000
 BREAKS = ("\n", "\r")
 BLANKS = re.compile(r"[^\S\r\n]*")

@@ -134,8 +134,8 @@ class Reindentation:
         pairs = [_pair(line) for line in self.evidence]
         if self.is_verbatim:
             return Indents(tuple(pairs[:1]))
-        # If code and lines with insignificant indentation disagree, code wins: the first of equal pairs does. A quoted
-        # indentation with two counterparts does not show the width of a step.
+        # The first pair for a quoted indentation counts, so code wins over lines with insignificant indentation. A
+        # quoted indentation with two counterparts does not show the width of a step.
         known = dict(reversed([*map(_pair, self._code), *pairs]))
         several = {given for given, there in pairs if known[given] != there}
         clear = [pair for pair in known.items() if pair[0] not in several]
