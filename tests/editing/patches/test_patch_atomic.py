@@ -84,7 +84,7 @@ def on_the_host(tmp_path: Path) -> Filesystem:
 
 @contextmanager
 def failing_at(monkeypatch: pytest.MonkeyPatch, fs: Filesystem, step: int) -> Iterator[list[int]]:
-    """Make the change with this number fail, and everything that a rollback does succeed."""
+    """Make the change with this number fail. Whatever a rollback does succeeds."""
     assert isinstance(fs, FilesystemPrimitives)
     kind, seen = type(fs), [0]
     commit: Callable[[Filesystem, object], None] = kind.apply  # type: ignore[assignment]  # a primitive of the base

@@ -1,4 +1,4 @@
-"""Bounds of a capability: how much one call reads, changes and answers."""
+"""Bounds of a capability: how much one call reads, changes and returns."""
 
 from __future__ import annotations
 
