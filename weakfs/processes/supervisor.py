@@ -182,7 +182,7 @@ class _Census:
             with suppress(OSError):
                 if sum(name.isdigit() for name in os.listdir(self._proc)) > self._most:
                     _tell(self._status, {"exceeded": "max_processes"})
-                    # This kills bubblewrap. The first process of the sandbox dies with it, and all others with that.
+                    # Killing bubblewrap ends the first process of the sandbox, which ends all others.
                     os.kill(self._child, signal.SIGKILL)
 
     def _open(self) -> int:

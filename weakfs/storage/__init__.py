@@ -1,4 +1,4 @@
-"""Storage: key-value engines, and the event streams in which durable sessions are kept.
+"""Storage: key-value engines, and the event streams in which durable sessions are stored.
 
 Names are imported from their modules when they are first used: a session in memory needs only the errors.
 """

@@ -1,4 +1,4 @@
-"""Where the files of a host filesystem are, and where its snapshots are kept by default."""
+"""Where the files of a host filesystem are, and where its snapshots are stored by default."""
 
 from __future__ import annotations
 

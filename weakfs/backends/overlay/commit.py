@@ -27,7 +27,7 @@ NAMED = 20
 def conflicts(
     layers: Layers, found: FileTree, read: Mapping[str, LowerEntry], below: FileTree, now: FileTree
 ) -> list[str]:
-    """Return the paths that changed below since they were read, copied up or hidden, except those already as wanted."""
+    """Return the paths that changed below since they were read, copied up or hidden, unless they are now as wanted."""
     changed = {
         *_read_otherwise(layers, read),
         *_found_otherwise(layers, found, below),

@@ -26,7 +26,7 @@ logger = logging.getLogger("weakfs.processes")
 
 _CHUNK = 1 << 16
 
-# The pause after each full read, in seconds. It limits the cost of a process that prints endlessly to 64 MB per second.
+# The pause after each full read, in seconds: a process that prints endlessly is read at 64 MB per second at most.
 _FLOOD_PAUSE = 0.001
 
 # How long output is still read after the process and its children have ended, in seconds.

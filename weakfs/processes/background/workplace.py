@@ -121,7 +121,7 @@ class BackgroundProcesses:
 
     @contextmanager
     def attribution(self) -> Iterator[str | None]:
-        """Yield the cause of changes that a scan in this block finds; `None` if no process has run since the last.
+        """Yield the cause of changes that a scan in this block finds, `None` if no process has run since the last scan.
 
         The caller must hold the lock, and records the changes.
         """
