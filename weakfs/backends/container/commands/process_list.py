@@ -96,7 +96,7 @@ class ProcessList:
     def _mark(self, pid: str) -> str | None:
         """Return the mark of a process, "" if it has none, and `None` while it is in `execve`.
 
-        Then it has a program, but neither arguments nor environment variables. On a busy machine this may take long.
+        During `execve` it has a program, but neither arguments nor environment variables, for long on a busy machine.
         """
         start = f"{VARIABLE}=".encode()
         for _ in range(BARE):

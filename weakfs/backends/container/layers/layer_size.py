@@ -16,7 +16,7 @@ SELDOM = 1.0
 SHARE = 20
 
 
-# The minimum number of bytes that an entry counts as: a disk holds a limited number of entries, even of empty ones.
+# The minimum number of bytes that an entry counts as: a disk holds a limited number of entries, even if all are empty.
 LEAST = 4096
 
 
