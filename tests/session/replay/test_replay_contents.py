@@ -1,4 +1,4 @@
-"""Replaying sessions whose contents are stored elsewhere: errors name missing ones and the record."""
+"""Replaying sessions whose contents are stored elsewhere: errors name the missing content and the record."""
 
 from __future__ import annotations
 
