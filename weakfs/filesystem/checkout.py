@@ -64,7 +64,7 @@ class SupportsCheckout(Protocol):
         reading them back raises and the filesystem is unchanged. If the block raises, the filesystem is unchanged
         whatever the program did. A host filesystem uses its own directory in place and undoes changes there; other
         filesystems fill a private directory, which is removed afterwards.
-        Files that exceed the limits or `read_back` are refused because of their status, before they are read. New and
+        Files that exceed the limits or `read_back` are refused based on their status, before they are read. New and
         changed entries lose set-uid and set-gid bits that the program set; a directory keeps those that it had.
         """
         ...

@@ -100,8 +100,7 @@ class PathPolicy:
         return None
 
     def has_rule_for(self, *operations: Operation, withheld: bool = False) -> bool:
-        """Return whether a rule forbids one of these operations or, with `withheld`, keeps its results out of
-        answers."""
+        """Return whether a rule forbids one of these operations or, with `withheld`, withholds its results."""
         return any(
             (withheld or rule.effect != "blob") and not rule.operations.isdisjoint(operations) for rule in self.rules
         )

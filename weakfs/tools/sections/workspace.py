@@ -91,7 +91,7 @@ class WorkspaceSection(FilesystemSection):
     def close(self) -> None:
         """Remove the directory if the section made it; closing again does nothing."""
         if self._scratch is not None:
-            # Anything that cannot be removed now is removed later, as if the process had been killed.
+            # Anything that cannot be removed now is removed later, like the directory of a killed process.
             with suppress(OSError):
                 self._scratch.close()
 
