@@ -17,7 +17,7 @@ from benchmarks.workload import Tree
 
 SETTLED = 0.05
 """Seconds from a change to the next scan. Files changed within a tick of the clock (about 12 ms) before a scan are
-read again by the next one, in weakfs and in git alike: that would not measure the warm case."""
+read again by the next one, in weakfs and in git alike: without this pause, the warm case would not be measured."""
 
 
 def plain_environment() -> dict[str, str]:

@@ -11,7 +11,7 @@ from attrs import define, field
 
 from benchmarks.scale.processes import Work, Worker
 
-# The longest time between the decision to kill a worker and its death, so that it dies anywhere in a call.
+# A worker dies at a random moment up to this long after the decision to kill it, so that it may be anywhere in a call.
 LATEST = 0.02
 # After this many workers have failed by themselves, no more jobs are handed out.
 MOST_FAILURES = 8

@@ -51,7 +51,7 @@ def test_work_is_undone_redone_and_reverted(run: Run, place: str) -> None:
 
 
 def test_the_records_of_a_log_name_what_can_be_reverted(run: Run, place: str) -> None:
-    """The help of `weakfs revert` says so. A number in a plain log is that of a call, which can be another record."""
+    """The help of `weakfs revert` says so. The numbers in a plain log count calls, and are not those of records."""
     rows = [line.split() for line in run("log", place, "--records").out.splitlines()]
     number = next(row[0] for row in rows if row[2:4] == ["fs/file_spliced", "c3"])
     previews = [run("revert", place, target, "--preview") for target in (number, "c3")]

@@ -61,7 +61,7 @@ def after_each_end(folder: Path, end: Callable[[System, Callable[[], object], in
         new = new_session()
         ended = end(System(at_once=1000), lambda path=path, new=new: new.save(path), number)  # type: ignore[misc]
         found.append(readable(path))
-        # The next one removes what a dead process left behind.
+        # The next save removes what a dead process left behind.
         new_session().save(path)
         assert sorted(blobs(path)) == sorted(digest_of(content).hex() for content in (KEPT, NEW, b"another " * 100))
         assert sorted(os.listdir(place)) == ["s.json", "s.json.blobs"]

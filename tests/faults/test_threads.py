@@ -31,7 +31,7 @@ def retrying(session: Session, work: Callable[[], object]) -> None:
 
 
 class Worker:
-    """One thread's work on its own files, their expected contents, and its share in a common counter."""
+    """One thread's work on its own files, their expected contents, and its share of a common counter."""
 
     def __init__(self, number: int, session: Session) -> None:
         self.home = f"/worker{number}"

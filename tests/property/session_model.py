@@ -73,7 +73,7 @@ class Line:
         return len(self.rows)
 
     def record(self, state: State | None = None, note: str | None = None) -> None:
-        """Write one record down: a new state, a note, or neither."""
+        """Add one record, of a new state, a note, or neither."""
         self.state = self.state if state is None else state
         self.notes = self.notes if note is None else (*self.notes, note)
         self.rows.append(note)
@@ -81,14 +81,14 @@ class Line:
         self.version += 1
 
     def branch(self) -> Line:
-        """Start a line here."""
+        """Return a new line that starts from the current state."""
         return self._copy(base=self._copy(base=None))
 
     def _copy(self, base: Line | None) -> Line:
         return evolve(self, moments=[*self.moments], rows=[*self.rows], snapshots={**self.snapshots}, base=base)
 
     def rebase(self) -> None:
-        """The next merge starts from here."""
+        """Make the current state the base of the next merge."""
         self.base = self._copy(base=None)
 
     def compact(self, keep: int) -> int:

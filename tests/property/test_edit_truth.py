@@ -1,4 +1,4 @@
-"""Edits with a known right answer: the engine makes them right or refuses them, and refuses few.
+"""Edits with a known right answer: the engine makes them correctly or refuses them, and refuses few.
 
 The examples are those of `python -m benchmarks.edits`, which makes more of them from more files and shows them.
 """

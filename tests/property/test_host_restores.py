@@ -175,7 +175,7 @@ def test_an_edit_of_an_old_file_that_keeps_its_size_and_time_is_found(kind: Snap
             os.utime(place.root / f"{number}", ns=(7, 1_600_000_000_000_000_000 + number))
         fs = place.open(kind)
         fs.snapshot()
-        # So that no file is read again just because it changed as recently as the scan.
+        # So that no file is read again just because it changed right before the scan.
         time.sleep(0.1)
         before = record(place.root)
         snapshot = fs.snapshot()

@@ -92,7 +92,7 @@ def test_changes_by_others_between_two_runs_stay(toolset: Toolset, is_async: boo
     toolset.filesystem.write("/mine", "by hand")
     agent.ask()
     assert agent.shown() == {"/a": "1", "/b": "b", "/mine": "by hand"}
-    # It existed when the second run began.
+    # /mine existed when the second run began.
     agent.ask("again", agent.before("model")[2].config)
     assert agent.shown() == {"/a": "1", "/mine": "by hand"}
 
