@@ -144,7 +144,7 @@ class AsyncObjectStorage(DerivedStorage):
         return key
 
     async def _put_if(self, key: str, value: bytes, condition: PutMode) -> str | None:
-        """Put an object on a condition. Return its version, or `None` if the condition is not met.
+        """Put an object conditionally. Return its version, or `None` if the condition is not met.
 
         Raise `OutcomeUnknown` if the condition may no longer be met because of an earlier attempt without an answer.
         """
