@@ -36,7 +36,7 @@ class PatchProblem:
 class PatchError(WeakfsError, ValueError):
     """A patch that was refused; nothing was changed.
 
-    `status` and `error_code` go into a receipt and are those of the first of `errors`, which are at most ten.
+    `status` and `error_code` go into a receipt and are those of the first of `errors`, of which there are at most ten.
     """
 
     status: ClassVar[str] = "error"

@@ -144,7 +144,7 @@ class Places:
         return link.path if found is None else found
 
     def _target(self, here: str, target: str) -> str | None:
-        """Follow a link's target from the directory `here`; `None` if unknown, or if only the filesystem can."""
+        """Follow a link's target from the directory `here`; `None` if unknown or left to the filesystem."""
         if not target:
             return None
         if target.startswith("/"):

@@ -32,7 +32,7 @@ MOST_HASHED = 1 << 23
 MOST_COMPARED = 1 << 18
 # How many characters of a difference a message shows.
 SHOWN = 1500
-# The number of files, the most recently seen, whose version is stored for calls without a caller.
+# For calls without a caller, the versions of this many files are stored, those seen most recently.
 MOST_SIGHTS = 4096
 # The search for the call that changed a file reads this many records at a time, newest first. Naming the call in
 # a message is not worth reading a long history, so the search ends after this many windows.
