@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StorageFilesystem(InMemoryFilesystem):
-    """Files in a session that is kept in storage: `InMemoryFilesystem(Session.open(storage, session_id))`.
+    """Files in a session that is in storage: `InMemoryFilesystem(Session.open(storage, session_id))`.
 
     `storage` is a folder, a URL, a `Storage` or an `EventStore`. Without `session_id`, the only session there is
     opened, or a new one is created. `registry` lists the types that the session may hold besides files.

@@ -1,6 +1,6 @@
 """The files of a container as a root for the host backend.
 
-They are read and changed through a mount. Scans read the directory where the storage driver keeps the layer.
+They are read and changed through a mount. Scans read the directory where the storage driver stores the layer.
 """
 
 from __future__ import annotations

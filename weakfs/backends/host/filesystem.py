@@ -48,7 +48,7 @@ class HostFilesystem(HostFiles):
 
     Without a session it creates its own; every change is an event of the session, and the filesystem is attached, so
     that the session's snapshots, rollbacks and transactions cover the files. `snapshots` is the kind of snapshot to
-    take, and `store` where to keep them: a directory outside `root`, by default in the user's state directory; all
+    take, and `store` where to store them: a directory outside `root`, by default in the user's state directory; all
     programs that work in `root` should use the same one. For a directory that was moved, pass the `filesystem_id` that
     its session knows. Work that a killed process left unfinished is undone when the root is next opened for writing.
 

@@ -34,7 +34,7 @@ from weakfs.session import Session, SessionError, SessionView
 
 
 class OverlayFilesystem(SessionFilesystem):
-    """The files of `lower`, with changes kept in a session's `FileTree` slice.
+    """The files of `lower`, with changes stored in a session's `FileTree` slice.
 
     Nothing is copied in advance: a file is copied up before its first change, and a deletion is a whiteout.
     `commit()` writes all changes to `lower` or none, `discard()` drops them, `diff()` returns them. Changes that other

@@ -1,1 +1,1 @@
-"""Tar archives: a tree written as an archive, read back, and kept in a store."""
+"""Tar archives: writing a tree as an archive, reading it back, and storing it."""

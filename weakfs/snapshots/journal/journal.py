@@ -5,7 +5,7 @@ The previous entry at a path is kept: the original file or directory, linked or 
 step; an undo reverts the last step and truncates its line. A process that is killed leaves its journal behind, and the
 next process that opens the disk undoes it. Removing the log commits the work.
 
-If the session is kept in storage, the work is committed there: the journal then names the commit that the work
+If the session is in storage, the work is committed there: the journal then names the commit that the work
 belongs to, and a process that finds the journal left behind checks whether that commit was stored.
 """
 

@@ -15,7 +15,7 @@ from weakfs.storage.storage import AsyncStorage, Storage
 class Engine(NamedTuple):
     """How locations of one kind are opened; each function is called with the URL.
 
-    Without `event_store`, event streams are kept under keys of `storage`. Without the asynchronous functions, the
+    Without `event_store`, event streams are stored under keys of `storage`. Without the asynchronous functions, the
     synchronous ones are called in threads.
     """
 

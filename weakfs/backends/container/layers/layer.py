@@ -1,6 +1,6 @@
 """Layers: the differences between a container's files and its image, as one tree.
 
-An overlay mount keeps them in a directory: new and changed entries, a character device 0:0 in place of a deleted entry
+An overlay mount stores them in a directory: new and changed entries, a character device 0:0 in place of a deleted entry
 (a whiteout), and an extended attribute on a directory that hides the lower entries below it (an opaque directory). A
 layer is the scan of that directory, together with the attributes that a tree does not hold: owners, extended
 attributes, hard links.
