@@ -5,8 +5,9 @@ killed with SIGKILL and replaced. A worker reports each acknowledged call before
 session is opened and compared with the acknowledged calls and with a model: see `model.py`, and `shared.py` for
 `--shared`, where all workers change one session.
 
-`--kills 3000 --calls-per-kill 2 --sessions 1000 --seconds 3600` kills thousands, at any moment of a call. Servers are
-started for the run, unless `--url` names one. The exit code is 1 if anything was lost or half done.
+`--kills 3000 --calls-per-kill 2 --sessions 1000 --seconds 3600` kills thousands of workers, each at
+any moment of a call. Servers are started for the run, unless `--url` names one. The exit code is 1 if anything was lost
+or half done.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ ATTEMPTS: tuple[Attempt, ...] = (
 
 @pytest.fixture(params=["host", "container"])
 def any_house(tmp_path: Path, request: pytest.FixtureRequest) -> House:
-    """A house on the host, or in a container."""
+    """A `House` on the host, or in a container."""
     if request.param == "container":
         return ContainerHouse(request.getfixturevalue("shared_container"), tmp_path / "store")
     (tmp_path / "house").mkdir()

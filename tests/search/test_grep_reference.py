@@ -1,4 +1,4 @@
-"""Compare the scan of a whole text, and of many at once, with what RE2 answers for each line alone, decoded."""
+"""Compare the scan of a whole text, and of many at once, with the answers of RE2 for each decoded line alone."""
 
 from __future__ import annotations
 

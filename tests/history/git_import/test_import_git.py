@@ -93,7 +93,7 @@ def test_a_linear_history_is_exported_with_the_same_ids(
 
 
 def _possible(files: Files) -> Files:
-    """Keep only the file of a file and a directory with the same name, which no tree in git can have."""
+    """If a file and a directory have the same name, keep only the file: a tree in git cannot have both."""
     return files if not (b"a" in files and b"a/x" in files) else {b"a": files[b"a"]}
 
 

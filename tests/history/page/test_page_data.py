@@ -25,7 +25,7 @@ from .conftest import HOSTILE
 
 
 def text_of(contents: list[Any], number: int) -> str:
-    """Assemble the text of a content from its parts, in UTF-16 units as the page does."""
+    """Assemble one of the contents from its parts, in UTF-16 units as the page does."""
     entry = contents[number]
     if not isinstance(entry, list):
         return cast(str, entry)

@@ -1,6 +1,6 @@
 """Programs of the MCP project from npm: its conformance suite, and the command line of its inspector.
 
-They need Node.js 22. `.ci/run` installs one beside them from npm; here it is looked for beside each program first.
+They need Node.js 22, which `.ci/run` installs next to them from npm. So a `node` next to the program is tried first.
 """
 
 from __future__ import annotations
