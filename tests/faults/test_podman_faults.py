@@ -51,7 +51,7 @@ CREATED, STARTED = 3, 6
 
 
 def program_in(folder: Path, way: str) -> Path:
-    """Create a Podman in a folder that misbehaves at the call whose number is in the file `wrong`."""
+    """Create a folder with a Podman that misbehaves at the call whose number is in the folder's file `wrong`."""
     real = shutil.which("podman") or ""
     folder.mkdir()
     program = folder / "podman"

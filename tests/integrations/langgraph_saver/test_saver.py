@@ -31,7 +31,7 @@ CONFIG: Any = {"configurable": {"thread_id": "chat", "checkpoint_ns": ""}}
 
 
 def url_of(request: pytest.FixtureRequest, engine: str, directory: Path) -> str:
-    """Return a location of its own; a server is that of all tests of this process."""
+    """Return a new location. If it is on a server, all tests of this process share that server."""
     if engine in ("memory", "folder", "sqlite"):
         return "memory:" if engine == "memory" else f"{engine}:{directory}/s"
     server: Server = request.getfixturevalue(f"{engine}_server")
@@ -98,7 +98,7 @@ def test_a_graph_whose_process_was_killed_continues_after_its_last_step(
     config: Any = {"configurable": {"thread_id": "chat"}}
     assert resumed.get_state(config).values == {"steps": ["first"]}
     assert resumed.invoke(None, config) == {"steps": ["first", "second", "third"]}
-    # And back in time, along its own line.
+    # The graph can also be run again from an earlier checkpoint.
     earlier = next(one for one in resumed.get_state_history(config) if one.next == ("second",))
     assert resumed.invoke(None, earlier.config) == {"steps": ["first", "second", "third"]}
     storage.close()
@@ -198,7 +198,7 @@ def test_a_checkpoint_that_is_being_stored_keeps_its_channels(work: str) -> None
     set_key = storage.set
 
     def delete_first(key: str, value: bytes) -> None:
-        # Another process, between the channels of a checkpoint and the checkpoint itself.
+        # Another process acts after the channels of a checkpoint were stored, and before the checkpoint itself.
         if "/checkpoint/" in key:
             other = saver_of(storage)
             other.delete_for_runs(["one"]) if work == "delete_for_runs" else other.prune(["chat"])
