@@ -143,7 +143,7 @@ def test_work_on_host_files_can_be_stopped_at_any_point(name: str, error: type[E
         work(opened(root))
     assert asking.asked >= least
     for at in sorted({1, 2, asking.asked // 2, asking.asked - 1, asking.asked}):
-        # Nothing is known there from the previous round.
+        # A new store, which knows nothing from the previous round.
         fs = opened(root, store=f"store {at}")
         with interruptible(Stop(at, error)), pytest.raises(error):
             work(fs)

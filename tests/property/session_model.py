@@ -73,7 +73,7 @@ class Line:
         return len(self.rows)
 
     def record(self, state: State | None = None, note: str | None = None) -> None:
-        """Add one record, of a new state, a note, or neither."""
+        """Add one record, with a new state, a note, or neither."""
         self.state = self.state if state is None else state
         self.notes = self.notes if note is None else (*self.notes, note)
         self.rows.append(note)

@@ -174,7 +174,7 @@ class Nothing:
 
 @frozen(kw_only=True)
 class Own(Receipt):
-    """A receipt of a user."""
+    """The receipt of a custom tool."""
 
     count: int
 
