@@ -23,7 +23,7 @@ from weakfs.errors import WeakfsError
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line
 
-# Starting a container takes a fraction of a second; a busy machine and a large image may take long.
+# Starting a container takes a fraction of a second; a busy machine and a large image may take longer.
 PATIENCE = 300.0
 
 # The maximum numbers of open files of a container, and of processes of its user on this machine. Commands have limits

@@ -1,6 +1,6 @@
 """The part of a history that was read rather than made: from a file, from storage, or from records that were replayed.
 
-Some of its keyframes come with it. If these are so far apart that replaying the records between them would take long,
+Some of its keyframes come with it. If these are so far apart that replaying the records between them would be slow,
 others are made when a moment between them is read.
 """
 

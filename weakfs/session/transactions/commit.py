@@ -108,7 +108,7 @@ class Transactions(RecordLog):
         queue = self._queue
         if error is not None and own.journals:
             own.leave()
-            # Restoring files may take long.
+            # Restoring files may take a long time.
             await in_own_thread(partial(self._end, own, error))
             return
         if error is not None or queue is None or not queue.is_here or self._outside(own) is not None:

@@ -96,8 +96,8 @@ class ProcessList:
     def _mark(self, pid: str) -> str | None:
         """Return the mark of a process, "" if it has none, and `None` while it is in `execve`.
 
-        During `execve` it has a program, but neither arguments nor environment variables. This may take long on a busy
-        machine.
+        During `execve` it has a program, but neither arguments nor environment variables. This may take some time on a
+        busy machine.
         """
         start = f"{VARIABLE}=".encode()
         for _ in range(BARE):
