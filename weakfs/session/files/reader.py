@@ -1,4 +1,7 @@
-"""The reader of session files: a JSON document back to a timeline, checked as a whole before it is used."""
+"""The reader of session files: a JSON document back to a timeline, checked as a whole before it is used.
+
+The checksum has been verified before, in `session_file`.
+"""
 
 from __future__ import annotations
 
