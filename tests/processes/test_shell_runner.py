@@ -286,8 +286,8 @@ def test_a_command_that_times_out_can_print_before_it_is_killed(
     done = run(command, tmp_path, mode, timeout=until_begun, grace=20)
 
     assert (done.exit_code, done.timed_out) == (None, True)
-    # Its time may be up before it says that it is busy, and before its child has executed `sleep`: such a child is still
-    # a shell, which runs the trap too.
+    # Its time may be up before it says that it is busy, and before its child has executed `sleep`: such a child is
+    # still a shell, which runs the trap too.
     assert done.stdout.replace("busy\n", "") in ("awake\nbye\n", "awake\nbye\nbye\n")
 
 
