@@ -327,7 +327,7 @@ NOT_FOR_FILES = (
 NOT_FOR_A_CALL = (
     *NOT_FOR_FILES,
     *("weakfs.tools.calls.external_call", "weakfs.tools.policy", "weakfs.tools.schemas.definitions"),
-    *("weakfs.tools.schemas.profiles", "weakfs.tools.sections"),
+    *("weakfs.tools.schemas.provider_profiles", "weakfs.tools.sections"),
     *(f"weakfs.tools.handlers.{name}" for name in ("edit_file", "entries", "grep", "ls", "processes", "shell")),
     *(f"weakfs.tools.permissions.{name}" for name in ("capability", "decisions", "guarded", "rules")),
 )

@@ -19,8 +19,8 @@ from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
 from weakfs.reducers import FileTree
 from weakfs.session import Session as AnySession
 from weakfs.snapshots import Store, StoredSnapshot
-from weakfs.snapshots.journal.recovery import count_unfinished
 from weakfs.snapshots.store.catalogue import root_name
+from weakfs.snapshots.undo_journal.recovery import count_unfinished
 
 # The tag of the snapshot that `restore` takes before it replaces anything.
 BEFORE_RESTORING = "before restoring "

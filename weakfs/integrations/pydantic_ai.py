@@ -19,7 +19,7 @@ from weakfs.session import MergeConflict, OnConflict, Session, SessionError
 from weakfs.tools import Tool, ToolCall, ToolResult, Toolset, ToolValidationError
 from weakfs.tools.calls.call_json import read_json
 from weakfs.tools.schemas.content import Provider
-from weakfs.tools.schemas.profiles import with_defaults
+from weakfs.tools.schemas.provider_profiles import with_defaults
 
 try:
     from pydantic_ai import BinaryContent, ModelRetry, RunContext, ToolReturn

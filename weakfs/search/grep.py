@@ -11,30 +11,21 @@ it finds. The result is the same as if each line were searched separately, which
 from __future__ import annotations
 
 import codecs
-import importlib
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple, cast
 
 from attrs import field
 
 from weakfs.class_decorators import frozen
 from weakfs.search.grep_syntax import explain, for_lines, quoted, rarest_part, required_text
+from weakfs.search.re2_engine import Regex, check_pattern, compile_regex, refusal
 from weakfs.session.interruption import check_interrupted
 
 __all__ = ["Hit", "LinePattern", "MultilinePattern", "compile_multiline", "compile_pattern", "is_binary"]
 
 BINARY_PREFIX: Final = 8 * 1024
-MAX_PATTERN_BYTES: Final = 16 * 1024
-# When RE2's automaton exceeds its memory, RE2 simulates the program, at about 3 ns per instruction and byte:
-# this limits that cost. `.{1000}` has 8,000 instructions, `\pL{200}` 240,000.
-MAX_PROGRAM_SIZE: Final = 20_000
-# More memory avoids that for a large program: `(a?){1000}a{1000}[bc]` over 1 MB of `a` takes 12 s with RE2's
-# default of 8 MiB and 50 ms with 32 MiB. Small programs gain nothing, and RE2 keeps the last 128 patterns.
-LARGE_PROGRAM: Final = 2_000
-LARGE_MEMORY: Final = 32 * 1024 * 1024
 # The maximum number of lines examined, in texts that are searched together, only because they contain part of the
 # pattern. If there are more, that part is common, and the rest is searched for the whole pattern.
 MOST_SCOUTED: Final = 4
@@ -63,25 +54,6 @@ class Hit(NamedTuple):
 _Line = tuple[int, bytes, int, int]
 
 
-class _Match(Protocol):
-    def span(self) -> tuple[int, int]: ...
-
-
-class _Regex(Protocol):
-    programsize: int
-
-    def search(self, text: bytes, pos: int, endpos: int) -> _Match | None: ...
-
-
-class _Re2(Protocol):
-    """The parts of the `re2` module that are used; it has no type stubs."""
-
-    Options: type[Any]
-    error: type[Exception]
-
-    def compile(self, pattern: str, options: object) -> _Regex: ...
-
-
 def is_binary(data: bytes) -> bool:
     """Return whether `data` counts as a binary file: it has a NUL in its first 8 KiB."""
     return data.find(b"\0", 0, BINARY_PREFIX) >= 0
@@ -93,9 +65,9 @@ class LinePattern:
 
     pattern: str
     case_insensitive: bool
-    _regex: _Regex = field(repr=False)
+    _regex: Regex = field(repr=False)
     # Finds a text that every match contains, faster than the full expression would; None if no such text is known.
-    _scout: _Regex | None = field(repr=False)
+    _scout: Regex | None = field(repr=False)
 
     def search(self, data: bytes, *, limit: int | None = None) -> list[Hit]:
         """Return the matching lines in order, at most `limit` of them.
@@ -144,7 +116,7 @@ class LinePattern:
         lines: list[_Line] = []
         position = 0
         for _ in range(MOST_SCOUTED if self._scout is not None else 0):
-            match = cast(_Regex, self._scout).search(joined, position, len(joined))
+            match = cast(Regex, self._scout).search(joined, position, len(joined))
             if match is None:
                 return lines, None
             line_start, line_end = _edges(joined, position, *match.span())
@@ -179,7 +151,7 @@ class MultilinePattern:
 
     pattern: str
     case_insensitive: bool
-    _regex: _Regex = field(repr=False)
+    _regex: Regex = field(repr=False)
 
     def search_together(self, texts: Sequence[bytes], joined: bytes) -> Iterator[tuple[int, Hit]]:
         """Yield the matches of many texts in order, each with its text's index.
@@ -261,20 +233,18 @@ def compile_pattern(pattern: str, *, case_insensitive: bool = False) -> LinePatt
     groups, for a line break (no line contains one), for a pattern whose program is too large, and for any other
     pattern that RE2 refuses.
     """
-    if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"a pattern is text, not {type(pattern).__name__}: {pattern!r:.60}")
-    _check_text(pattern)
+    check_pattern(pattern)
     reason = explain(pattern)
     if reason is not None:
-        raise _refusal(pattern, reason)
+        raise refusal(pattern, reason)
     # RE2 first compiles the pattern as written, so that its messages refer to that.
-    _compile(pattern, pattern, case_insensitive=case_insensitive)
-    regex = _compile(for_lines(pattern), pattern, case_insensitive=case_insensitive)
+    compile_regex(pattern, pattern, case_insensitive=case_insensitive)
+    regex = compile_regex(for_lines(pattern), pattern, case_insensitive=case_insensitive)
     needle = "" if case_insensitive else rarest_part(required_text(pattern))
     # U+FFFD may stand for any bytes that are not UTF-8.
     if not needle or REPLACEMENT in needle:
         return LinePattern(pattern, case_insensitive, regex, None)
-    scout = _compile(quoted(needle), pattern, case_insensitive=False)
+    scout = compile_regex(quoted(needle), pattern, case_insensitive=False)
     return LinePattern(pattern, case_insensitive, regex, scout)
 
 
@@ -284,74 +254,10 @@ def compile_multiline(pattern: str, *, case_insensitive: bool = False) -> Multil
 
     `^` and `$` are the edges of every line. The syntax and the errors are those of `compile_pattern`.
     """
-    if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"a pattern is text, not {type(pattern).__name__}: {pattern!r:.60}")
-    _check_text(pattern)
+    check_pattern(pattern)
     reason = explain(pattern, multiline=True)
     if reason is not None:
-        raise _refusal(pattern, reason)
-    _compile(pattern, pattern, case_insensitive=case_insensitive, by_lines=False)
-    regex = _compile(f"(?m){pattern}", pattern, case_insensitive=case_insensitive, by_lines=False)
+        raise refusal(pattern, reason)
+    compile_regex(pattern, pattern, case_insensitive=case_insensitive, by_lines=False)
+    regex = compile_regex(f"(?m){pattern}", pattern, case_insensitive=case_insensitive, by_lines=False)
     return MultilinePattern(pattern, case_insensitive, regex)
-
-
-def _check_text(pattern: str) -> None:
-    try:
-        size = len(pattern.encode())
-    except UnicodeEncodeError as problem:
-        raise _refusal(
-            pattern, f"it has a lone surrogate at position {problem.start}, which no text can contain; remove it"
-        ) from None
-    if size > MAX_PATTERN_BYTES:
-        raise _refusal(
-            pattern, f"it has {size:,} bytes, but at most {MAX_PATTERN_BYTES:,} are allowed; search for a part of it"
-        )
-
-
-def _compile(expression: str, pattern: str, *, case_insensitive: bool, by_lines: bool = True) -> _Regex:
-    re2 = _re2()
-    options = re2.Options()
-    options.never_nl = by_lines
-    options.dot_nl = not by_lines
-    options.log_errors = False
-    options.case_sensitive = not case_insensitive
-    try:
-        regex = re2.compile(expression, options)
-        if LARGE_PROGRAM < regex.programsize <= MAX_PROGRAM_SIZE:
-            options.max_mem = LARGE_MEMORY
-            regex = re2.compile(expression, options)
-    except re2.error as problem:
-        reason = problem.args[0]
-        message = _shortened(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason))
-        if "too large" in message or "repetition size" in message:
-            message += "; repeat less: at most 1,000 times in total, or use '*' or '+'"
-        else:
-            message += "; put a backslash before literal punctuation, as in '\\(' or '\\['"
-        raise _refusal(pattern, message) from None
-    if regex.programsize > MAX_PROGRAM_SIZE:
-        raise _refusal(pattern, "the pattern is too large; repeat less, or use '*' or '+' instead of counts")
-    return regex
-
-
-def _re2() -> _Re2:
-    """Import RE2 when the first pattern is compiled. It takes 2 ms, and most programs never need it."""
-    try:
-        return cast(_Re2, importlib.import_module("re2"))
-    except ImportError as error:
-        python = ".".join(map(str, sys.version_info[:2]))
-        raise ModuleNotFoundError(
-            f"cannot search: the module re2 of the package google-re2 cannot be imported ({error}); run "
-            f"pip install --only-binary :all: google-re2, or, if there is no wheel for Python {python} on "
-            f"{sys.platform}, install a C++ compiler and the headers of RE2, Abseil and pybind11 (on Debian: "
-            f"apt-get install g++ python3-dev libre2-dev libabsl-dev pybind11-dev; with Homebrew: "
-            f"brew install re2 abseil pybind11) and run pip install google-re2",
-            name="re2",
-        ) from error
-
-
-def _refusal(pattern: str, reason: str) -> ValueError:
-    return ValueError(f"cannot search for {_shortened(pattern)!r}: {reason}")
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 100 else text[:100] + "..."

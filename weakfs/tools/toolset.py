@@ -373,7 +373,7 @@ class Toolset:
         return call.perform()
 
     def _with_defaults(self, tool: Tool, arguments: object) -> object:
-        from weakfs.tools.schemas.profiles import with_defaults
+        from weakfs.tools.schemas.provider_profiles import with_defaults
 
         return with_defaults(tool, arguments, self.provider)
 

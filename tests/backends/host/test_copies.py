@@ -13,7 +13,7 @@ from attrs import frozen
 from weakfs import Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostFilesystem
 from weakfs.snapshots.directory import entries
-from weakfs.snapshots.journal import tree_copy
+from weakfs.snapshots.undo_journal import tree_copy
 from weakfs.tools import require_filesystem
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

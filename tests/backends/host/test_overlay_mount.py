@@ -16,7 +16,7 @@ from weakfs import Policy, PolicyRule, Session, Toolset
 from weakfs.backends import HostFilesystem
 from weakfs.reducers.events import EntryMoved
 from weakfs.snapshots.directory.directory import HostDirectory
-from weakfs.snapshots.journal.journal import Journal
+from weakfs.snapshots.undo_journal.journal import Journal
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.sampling import sample
 from weakfs import RollbackIncomplete, Session
 from weakfs.backends import HostFilesystem
 from weakfs.snapshots.directory import restore
-from weakfs.snapshots.journal.undo import Frame, UndoStep
+from weakfs.snapshots.undo_journal.undo import Frame, UndoStep
 
 CALLS = ("mkdir", "rename", "link", "unlink", "symlink", "pwrite", "write", "utime", "rmdir", "chmod", "ftruncate")
 # More than the number of such calls in a transaction and its end.

@@ -19,7 +19,7 @@ from weakfs import DEFAULT_TOOLS, Tool
 from weakfs.tools import ToolValidationError
 from weakfs.tools.schemas.content import Provider
 from weakfs.tools.schemas.definitions import definitions
-from weakfs.tools.schemas.profiles import offered
+from weakfs.tools.schemas.provider_profiles import offered
 
 
 @st.composite

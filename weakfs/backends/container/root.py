@@ -25,7 +25,6 @@ from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Segments, find, path
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.held_directory import HeldDirectory
 from weakfs.snapshots.directory.restore import Plan, restore_tree
-from weakfs.snapshots.journal.journal import Journal
 from weakfs.snapshots.scan.scan import scan
 from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
@@ -35,6 +34,7 @@ from weakfs.snapshots.store import manifests
 from weakfs.snapshots.store.manifests import NO_STATUS
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store import Store
+from weakfs.snapshots.undo_journal.journal import Journal
 
 # How many trees are remembered together with their layers: the current one, and those being restored.
 REMEMBERED = 8

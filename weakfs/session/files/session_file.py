@@ -24,13 +24,13 @@ from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
+from weakfs.session.files.document_reader import LoadedDocument
+from weakfs.session.files.document_writer import Document
 from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.files.fields import Fields
-from weakfs.session.files.reader import LoadedDocument
 from weakfs.session.files.sections import LARGE, sections_of
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import IN_MEMORY, JsonObject
-from weakfs.session.files.writer import Document
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Missing, SaveReport
 from weakfs.session.slices.schema import Rules

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import orjson
 
-from weakfs.snapshots.journal.journal import LOG
+from weakfs.snapshots.undo_journal.journal import LOG
 
 
 def trees_needed(store: str) -> set[bytes]:

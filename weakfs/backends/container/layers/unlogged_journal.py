@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterable
 
 from weakfs.reducers.tree.node import Segments
-from weakfs.snapshots.journal.journal import Journal
+from weakfs.snapshots.undo_journal.journal import Journal
 
 
 class UnloggedJournal(Journal):

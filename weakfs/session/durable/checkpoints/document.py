@@ -23,10 +23,10 @@ from weakfs.session.durable.frames.frame_blobs import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import Merged, RolledBack
+from weakfs.session.files.document_reader import LoadedDocument
+from weakfs.session.files.document_writer import Document
 from weakfs.session.files.fields import Fields
-from weakfs.session.files.reader import LoadedDocument
 from weakfs.session.files.spool import JsonObject
-from weakfs.session.files.writer import Document
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import STRETCH, Log
 from weakfs.session.history.past import Past

@@ -11,7 +11,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from errno import EBADF, EINVAL
 from zlib import crc32
 
 from weakfs.class_decorators import frozen
@@ -31,7 +30,7 @@ from weakfs.storage.folder.files import (
     write_at,
 )
 from weakfs.storage.folder.journal.index import TOMBSTONE, Filters, key_of
-from weakfs.storage.folder.journal.reader import BadRecord, later_commit
+from weakfs.storage.folder.journal.reader import BadRecord
 from weakfs.storage.folder.journal.records import (
     CHECKSUM,
     COMMIT,
@@ -49,6 +48,7 @@ from weakfs.storage.folder.journal.records import (
     encode_segment,
 )
 from weakfs.storage.folder.journal.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
+from weakfs.storage.folder.journal.torn_tail import cut_torn_tail
 
 # How many sealed segments are kept open.
 AWAKE = 64
@@ -97,7 +97,8 @@ class Journal:
                     raise BadRecord(size, f"the file was {active.end} bytes long")
                 active.read_on(size)
             except BadRecord as bad:
-                self._judge(bad)
+                if not cut_torn_tail(active, bad):
+                    raise self.damaged(active.sequence, bad, active.last) from bad
             if active.state_at != known or not active.state_at:
                 self._take_state()
             self.head = active.last
@@ -109,24 +110,6 @@ class Journal:
     def is_deleted(self) -> bool:
         """Return whether the stream was deleted: its files are gone, or soon will be."""
         return self.active.following == DELETED
-
-    def _judge(self, bad: BadRecord) -> None:
-        """Truncate the file after the last whole batch if the next one was never finished; raise if it is damaged."""
-        active = self.active
-        # Each segment begins with a state, written together with its header.
-        if (
-            not active.state_at
-            or bad.offset < active.end
-            or later_commit(active.file, bad.offset, active.marker) is not None
-        ):
-            raise self.damaged(active.sequence, bad, active.last)
-        if active.following is None:
-            # A reader without write permission sees the same state.
-            try:
-                cut(active.file, active.end)
-            except OSError as error:
-                if error.errno not in (EBADF, EINVAL):
-                    raise
 
     def _take_state(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Reading the records of a segment file, and distinguishing a torn write at its end from damage."""
+"""Reading the records of a segment file, each checked before it is used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from zlib import crc32
 
-from weakfs.storage.folder.files import Descriptor, read_at, size_of
+from weakfs.storage.folder.files import Descriptor, read_at
 from weakfs.storage.folder.journal.records import (
     CHECKSUM,
     COMMIT,
@@ -20,7 +20,6 @@ from weakfs.storage.folder.journal.records import (
     PREFIX,
     Header,
     HeaderProblem,
-    commit_pattern,
     decode_header,
     is_sound,
 )
@@ -197,30 +196,3 @@ def head_at(file: Descriptor, offset: int, end: int) -> Record:
     if kind not in KINDS or offset + length + OVERHEAD > end:
         raise BadRecord(offset, "there is no such record")
     return Record(kind, offset, length + OVERHEAD, data[PREFIX.size : PREFIX.size + length], 0)
-
-
-def later_commit(file: Descriptor, bad: int, marker: bytes) -> int | None:
-    """Return the offset of a whole commit that was written after a bad record; `None` if there is none.
-
-    If there is one, the bad record was on the disk by then, and is damaged. If not, the record was never finished: the
-    process or the power failed. A commit is also found if bytes were inserted or removed before it. A commit inside a
-    blob, as part of a copy of this file, does not count: it was written before the bad record.
-    """
-    pattern, end = commit_pattern(marker), size_of(file)
-    size = PREFIX.size + COMMIT_BODY.size
-    offset = bad
-    while offset < end:
-        window = read_at(file, offset, WINDOW + size)
-        at = window.find(pattern)
-        while at >= 0:
-            place = offset + at
-            record = read_at(file, place, size + CHECKSUM.size)
-            if len(record) == size + CHECKSUM.size:
-                _, unsynced, own = COMMIT_BODY.unpack_from(record, PREFIX.size)
-                checksum = CHECKSUM.unpack_from(record, size)[0]
-                is_later = own - unsynced > bad or own == bad
-                if is_later and is_sound(record[:size], checksum, seed_at(file, place), own):
-                    return place
-            at = window.find(pattern, at + 1)
-        offset += WINDOW
-    return None

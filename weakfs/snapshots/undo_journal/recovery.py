@@ -14,8 +14,8 @@ from weakfs.reducers.tree.node import Segments
 from weakfs.session.durable.commits.outcome import was_stored_anywhere
 from weakfs.session.external import CommitPlace
 from weakfs.snapshots.directory.directory import HostDirectory
-from weakfs.snapshots.journal.journal import LOG, PREPARED, Journal, read_frames
-from weakfs.snapshots.journal.undo import RestoreManifest
+from weakfs.snapshots.undo_journal.journal import LOG, PREPARED, Journal, read_frames
+from weakfs.snapshots.undo_journal.undo import RestoreManifest
 
 # Returns whether a commit was stored.
 WasStored = Callable[[CommitPlace], bool]

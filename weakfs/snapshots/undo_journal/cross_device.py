@@ -11,8 +11,8 @@ from errno import EXDEV
 
 from weakfs.reducers.tree.node import FileTree, Node, Segments
 from weakfs.snapshots.directory.directory import HostDirectory
-from weakfs.snapshots.journal.journal import Journal
-from weakfs.snapshots.journal.tree_copy import TreeCopy
+from weakfs.snapshots.undo_journal.journal import Journal
+from weakfs.snapshots.undo_journal.tree_copy import TreeCopy
 
 
 def rename_or_copy(disk: HostDirectory, journal: Journal, source: Segments, destination: Segments) -> None:

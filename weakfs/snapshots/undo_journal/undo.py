@@ -19,8 +19,8 @@ from weakfs.snapshots.directory.entries import rename, temporary_name
 from weakfs.snapshots.directory.hard_links import find_names
 from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.directory.permissions import open_file
-from weakfs.snapshots.journal.copied_inodes import current_inodes, remember_copies
-from weakfs.snapshots.journal.tree_copy import Lost, TreeCopy
+from weakfs.snapshots.undo_journal.copied_inodes import current_inodes, remember_copies
+from weakfs.snapshots.undo_journal.tree_copy import Lost, TreeCopy
 
 logger = logging.getLogger("weakfs.snapshots")
 

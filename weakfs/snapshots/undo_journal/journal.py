@@ -34,9 +34,9 @@ from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
 from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.hard_links import Inode
 from weakfs.snapshots.directory.held_directory import Parent
-from weakfs.snapshots.journal.copied_inodes import remember_copies
-from weakfs.snapshots.journal.tree_copy import Lost, TreeCopy
-from weakfs.snapshots.journal.undo import COPIED, Frame, RestoreManifest, UndoStep, identity
+from weakfs.snapshots.undo_journal.copied_inodes import remember_copies
+from weakfs.snapshots.undo_journal.tree_copy import Lost, TreeCopy
+from weakfs.snapshots.undo_journal.undo import COPIED, Frame, RestoreManifest, UndoStep, identity
 
 logger = logging.getLogger("weakfs.snapshots")
 
