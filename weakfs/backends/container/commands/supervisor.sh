@@ -1,24 +1,26 @@
-# The first process of a container, or one beside it: runs what its host asks for, and nothing outlives that host.
+# The first process of a container, or one started in a running container: runs the commands that its host requests,
+# and kills them when the host exits.
 #
-# $1 is a directory in which the host makes one FIFO for requests and, for each command, a directory with a script, its
-# input, and FIFOs for its two outputs and its status. The host opened the requests before it started this; their end
-# is the end of that host. $2 marks what commands start, in their environment.
+# $1 is a directory in which the host creates a FIFO for requests and, for each command, a directory with a script and
+# FIFOs for its input, its two outputs and its status. The host opens the FIFO for requests before it starts this
+# script, so end-of-file means that the host has exited. $2 is a marker in the environment of each command, by which
+# the command's processes are found.
 #
-# The status of a command is open until the command has ended. An empty line says that it has begun; the script writes
-# it. The next line is the exit code.
+# The status FIFO of a command stays open until the command ends. The script writes an empty line to it when it begins;
+# the next line is the exit code.
 control=$1
 mark=$2
-# Opening for reading alone would wait for a host that is gone already.
+# If opened for reading only, the FIFO would block if the host has already exited.
 exec 4<>"$control/requests" 3<"$control/requests" 4>&- || exit 1
 while IFS=' ' read -r request rest <&3; do
     case $request in
     run)
         (
             exec 3<&- 4>"$control/$rest/status"
-            # A shell of its own, because some shells redirect their own descriptors for the time of a command.
+            # In a subshell, because some shells redirect their own descriptors while a command runs.
             (
                 export WEAKFS_COMMAND="$mark$rest"
-                # Opening it for reading alone would wait for a writer, and the host may have closed it again.
+                # If opened for reading only, the FIFO would block if the host has already closed it.
                 [ ! -p "$control/$rest/in" ] || exec 5<>"$control/$rest/in"
                 exec /bin/sh "$control/$rest/script" \
                     <"$control/$rest/in" >"$control/$rest/out" 2>"$control/$rest/err" 5>&-
@@ -31,5 +33,5 @@ while IFS=' ' read -r request rest <&3; do
         ;;
     esac
 done
-# With the first process of a container everything in it ends; one beside others ends with all that it started.
+# When the first process of a container exits, all others are killed. In a running container, kill the process group.
 [ $$ -eq 1 ] || kill -9 0
