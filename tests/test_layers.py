@@ -36,7 +36,7 @@ LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in 
 TOP = len(LAYERS) - 1
 
 # The modules that put the parts together, and may import all of them.
-COMPOSITION = {"weakfs", "weakfs.composition", "weakfs._renamed", "weakfs.__main__"}
+COMPOSITION = {"weakfs", "weakfs.composition_root", "weakfs._name_hints", "weakfs.__main__"}
 
 BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent", "re2"}
 # Type checkers have a copy of their own; at run time nothing imports it.
@@ -319,14 +319,14 @@ NOT_FOR_FILES = (
     *("asyncio", "cattrs", "hashlib", "logging", "re2", "subprocess"),
     *("weakfs.backends.host", "weakfs.backends.overlay", "weakfs.cli", "weakfs.editing", "weakfs.history"),
     *("weakfs.filesystem.missing_path", "weakfs.processes.runner", "weakfs.reducers.merging", "weakfs.search"),
-    *("weakfs.session.durable", "weakfs.session.files.content_references", "weakfs.session.replay.replay"),
+    *("weakfs.session.durable", "weakfs.session.files.needed_blobs", "weakfs.session.replay.replay"),
     *("weakfs.session.merging.conflicts", "weakfs.session.merging.merge", "weakfs.session.undo.reversion"),
     *("weakfs.snapshots", "weakfs.storage.engines", "weakfs.storage.event_store", "weakfs.transcripts"),
 )
 # The same for a call of one tool, without capability and policy.
 NOT_FOR_A_CALL = (
     *NOT_FOR_FILES,
-    *("weakfs.tools.calls.external_call", "weakfs.tools.policy", "weakfs.tools.schemas.definitions"),
+    *("weakfs.tools.calls.external_call", "weakfs.tools.policy", "weakfs.tools.schemas.provider_definitions"),
     *("weakfs.tools.schemas.provider_profiles", "weakfs.tools.sections"),
     *(f"weakfs.tools.handlers.{name}" for name in ("edit_file", "entries", "grep", "ls", "processes", "shell")),
     *(f"weakfs.tools.permissions.{name}" for name in ("capability", "decisions", "guarded", "rules")),

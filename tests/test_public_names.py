@@ -18,7 +18,7 @@ import pytest
 import weakfs
 from tests.test_layers import ROOT, module_name
 from weakfs import Capability, HostMount, Limits, MergeConflict, PolicyRule, Session, Toolset
-from weakfs._renamed import hint
+from weakfs._name_hints import hint
 from weakfs.session import ConflictEntry
 
 NAMES = [
@@ -118,7 +118,7 @@ def test_an_unknown_name_raises_attribute_error_without_a_hint() -> None:
 def test_a_module_is_not_searched_for_in_every_package() -> None:
     # `from weakfs import session` asks for the attribute before it imports the module.
     assert hint("session") == "; it is a module: import weakfs.session"
-    assert hint("composition") == "; it is a module: import weakfs.composition"
+    assert hint("composition_root") == "; it is a module: import weakfs.composition_root"
 
 
 def test_public_values_can_be_pickled() -> None:

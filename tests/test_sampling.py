@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.sampling import FEWEST, ONE_OF, sample, share
-from weakfs.backends.host.locations import default_store
+from weakfs.backends.host.host_paths import default_store
 
 TOP = Path(__file__).parents[1]
 

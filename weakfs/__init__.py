@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, MountedFilesystem, OverlayFilesystem
-    from weakfs.composition import Registry, Session, StorageFilesystem
+    from weakfs.composition_root import Registry, Session, StorageFilesystem
     from weakfs.errors import WeakfsError
     from weakfs.filesystem import Filesystem, Limits
     from weakfs.session import (
@@ -96,7 +96,7 @@ _NAMES = {
         "MountedFilesystem",
         "OverlayFilesystem",
     ),
-    "weakfs.composition": ("Registry", "Session", "StorageFilesystem"),
+    "weakfs.composition_root": ("Registry", "Session", "StorageFilesystem"),
     "weakfs.errors": ("WeakfsError",),
     "weakfs.filesystem": ("Filesystem", "Limits"),
     "weakfs.session": (
@@ -129,7 +129,7 @@ _HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
-        from weakfs._renamed import hint
+        from weakfs._name_hints import hint
 
         raise AttributeError(f"module 'weakfs' has no attribute {name!r}{hint(name)}")
     value: object = getattr(import_module(home), name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weakfs._renamed import RENAMED
+from weakfs._name_hints import RENAMED
 
 
 def page() -> str:

@@ -9,7 +9,7 @@ from weakfs import _HOME_OF
 
 PAGES = {"weakfs.tools": "tools-package.md"}
 
-# Classes that `weakfs.composition` derives from documented ones.
+# Classes that `weakfs.composition_root` derives from documented ones.
 DERIVED = {"Registry": "weakfs.session", "Session": "weakfs.session", "StorageFilesystem": "weakfs.backends"}
 
 

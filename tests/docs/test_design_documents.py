@@ -10,7 +10,7 @@ import pytest
 import weakfs
 from docs.generate import renamed
 from tests.docs.test_pages import DOCS
-from weakfs._renamed import RENAMED, hint
+from weakfs._name_hints import RENAMED, hint
 
 PAGE = (DOCS / "explanation" / "design-documents.md").read_text(encoding="utf-8") + renamed.page()
 

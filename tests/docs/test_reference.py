@@ -11,7 +11,7 @@ import weakfs
 from docs.generate import api, error_codes, renamed, tools, top_level
 from tests.docs.test_pages import DOCS
 from weakfs import DEFAULT_TOOLS
-from weakfs._renamed import RENAMED
+from weakfs._name_hints import RENAMED
 from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 
 PACKAGE = DOCS.parent / "weakfs"

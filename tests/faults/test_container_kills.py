@@ -26,8 +26,8 @@ from weakfs.backends.container import (
     remove_unused,
     replacement,
 )
+from weakfs.backends.container.conmon import monitors_of
 from weakfs.backends.container.listing import of_sessions
-from weakfs.backends.container.monitors import monitors_of
 from weakfs.backends.container.podman import _prefix
 
 TOP = Path(__file__).parents[2]

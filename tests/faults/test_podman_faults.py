@@ -27,8 +27,8 @@ from weakfs.backends.container import (
     remove_unused,
 )
 from weakfs.backends.container import podman as calls
+from weakfs.backends.container.conmon import monitors_of
 from weakfs.backends.container.listing import of_sessions
-from weakfs.backends.container.monitors import monitors_of
 from weakfs.backends.container.podman import find_image, inspect, labelled
 
 # The processes of this test run are recognized by how long they sleep.

@@ -11,7 +11,7 @@ from weakfs import InMemoryFilesystem, MergeConflict, Session
 from weakfs.filesystem import Filesystem
 from weakfs.session import ConflictEntry, OnConflict
 from weakfs.session.files.session_file import load_session
-from weakfs.session.replay.reconstruction import Rebuilding
+from weakfs.session.replay.verification import Rebuilding
 
 Change = Callable[[Filesystem], object]
 

@@ -17,7 +17,7 @@ from tests.sampling import share
 from tests.session.ledger import Clock
 from weakfs import MergeConflict, Record, Registry, Session, event
 from weakfs.session import Merged, RolledBack, append_all
-from weakfs.session.replay.reconstruction import Rebuilding
+from weakfs.session.replay.verification import Rebuilding
 from weakfs.session.slices.slice import Declaration
 
 

@@ -15,7 +15,7 @@ from tests.sampling import share
 from tests.session.ledger import Added, Noted, Put, Shelf, Taken, Total, install_ledger, make_session
 from weakfs import Registry, Session
 from weakfs.reducers import FileTree
-from weakfs.session.replay.reconstruction import Comparison, Moment, Rebuilding
+from weakfs.session.replay.verification import Comparison, Moment, Rebuilding
 
 LEDGER = Registry.empty().with_types(Added, Put, Taken, Noted, Total, Shelf)
 

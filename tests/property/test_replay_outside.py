@@ -19,7 +19,7 @@ from weakfs import Session, SessionError, Toolset
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.reducers import ExternalTrees
-from weakfs.session.replay.reconstruction import Comparison, Rebuilding
+from weakfs.session.replay.verification import Comparison, Rebuilding
 
 
 def assert_replayed(session: Session, again: Session) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weakfs.reducers.events import LowerEntry
-from weakfs.reducers.lower_layer import merge_entries
+from weakfs.reducers.remembered_lower_layer import merge_entries
 from weakfs.session import Log
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
-from weakfs.filesystem.lookup import Place
 from weakfs.filesystem.operations.read import PathArg
+from weakfs.filesystem.path_lookup import Place
 from weakfs.messages import a_type
 from weakfs.reducers import FileTree, MountReport
 from weakfs.reducers.events import Event

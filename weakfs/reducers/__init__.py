@@ -35,9 +35,9 @@ if TYPE_CHECKING:
         TreeSeen,
     )
     from weakfs.reducers.external_trees import ExternalTree, ExternalTrees
-    from weakfs.reducers.lower_layer import LowerFound
     from weakfs.reducers.merging.tree_merge import merge
     from weakfs.reducers.mount_points import FilesystemMounted
+    from weakfs.reducers.remembered_lower_layer import LowerFound
     from weakfs.reducers.slices import MountReport
     from weakfs.reducers.tree.diff import TreeDiff, diff
     from weakfs.reducers.tree.leaf import Leaf, content_of, file, link
@@ -94,7 +94,7 @@ __getattr__, __dir__ = lazy_names(
             "TreeMounted TreeRestored TreeSeen"
         ),
         "external_trees": "ExternalTree ExternalTrees",
-        "lower_layer": "LowerFound",
+        "remembered_lower_layer": "LowerFound",
         "merging.tree_merge": "merge",
         "mount_points": "FilesystemMounted",
         "slices": "MountReport",

@@ -19,7 +19,8 @@ from weakfs.reducers.events import (
     TreeRestored,
 )
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees, merge_external, on_external
-from weakfs.reducers.lower_layer import (
+from weakfs.reducers.partial_trees import with_paths
+from weakfs.reducers.remembered_lower_layer import (
     NOTHING_FOUND,
     LowerFound,
     entries_forgotten,
@@ -30,7 +31,6 @@ from weakfs.reducers.lower_layer import (
     on_emptied,
     on_found,
 )
-from weakfs.reducers.partial_trees import with_paths
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.session import event
 from weakfs.session.history.log import Log

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from weakfs.session.codec.acceptance import accepted
+from weakfs.session.codec.savable_events import accepted
 from weakfs.session.errors import MissingBlob, RecordsDropped, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import CommitPlace, Journal
@@ -197,8 +197,8 @@ class SessionCore(SessionState):
                     raise
 
     def _was_stored(self, place: CommitPlace) -> bool:
-        """Return whether a commit of any session is in its stream; see `weakfs.session.durable.commits.outcome`."""
-        from weakfs.session.durable.commits.outcome import lasting_url, was_stored, was_stored_anywhere
+        """Return whether a commit of any session is in its stream: see `durable.commits.commit_outcome`."""
+        from weakfs.session.durable.commits.commit_outcome import lasting_url, was_stored, was_stored_anywhere
         from weakfs.session.transactions.steps import run
 
         with self.lock:

@@ -13,7 +13,7 @@ from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Records
 from weakfs.session.snapshots import Snapshots
-from weakfs.session.transactions.transaction import ACTIVE, innermost
+from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class RecordLog(Snapshots):
         this raises `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob`
         for a missing blob that a record needs, or whatever a reducer raises.
         """
-        from weakfs.session.files.content_references import check_contents
+        from weakfs.session.files.needed_blobs import check_contents
         from weakfs.session.replay.replay import Replay
 
         with self.lock:

@@ -20,9 +20,9 @@ from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Kind, SliceSpec
 from weakfs.session.slices.table import Table
+from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.subscriptions import Bus, Delivery
-from weakfs.session.transactions.transaction import ACTIVE, Transaction, innermost
-from weakfs.session.trunk import SessionTrunk
+from weakfs.session.transactions.current_timeline import ACTIVE, Transaction, innermost
 
 if TYPE_CHECKING:
     from weakfs.session.durable.commits.commit_log import CommitLog

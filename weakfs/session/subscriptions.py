@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from weakfs.session.events import Record
 from weakfs.session.logger import logger
-from weakfs.session.transactions.transaction import ACTIVE
+from weakfs.session.transactions.current_timeline import ACTIVE
 
 Handler = Callable[[Record], object]
 

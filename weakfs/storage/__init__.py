@@ -9,7 +9,7 @@ from weakfs.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from weakfs.storage.adapters import SyncEventStore, SyncStorage, ThreadedEventStore, ThreadedStorage
-    from weakfs.storage.derived import DerivedStorage
+    from weakfs.storage.engine_base import DerivedStorage
     from weakfs.storage.engines.memory import AsyncMemoryStorage, MemoryStorage
     from weakfs.storage.errors import (
         DurabilityWarning,
@@ -60,7 +60,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "adapters": "SyncEventStore SyncStorage ThreadedEventStore ThreadedStorage",
-        "derived": "DerivedStorage",
+        "engine_base": "DerivedStorage",
         "engines.memory": "AsyncMemoryStorage MemoryStorage",
         "errors": "DurabilityWarning LeaseLost OutcomeUnknown StorageDamaged StorageError StreamConflict",
         "event_store": "AsyncEventStore Checkpoint EventStore Frame Lease",

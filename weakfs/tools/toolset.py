@@ -142,7 +142,7 @@ class Toolset:
         each with the argument names that they know; `call` accepts all of these names. `api` and `strict_schemas` are
         for OpenAI's two APIs. Raises `ValueError` if no provider is given, or for an unknown one.
         """
-        from weakfs.tools.schemas.definitions import definitions
+        from weakfs.tools.schemas.provider_definitions import definitions
 
         chosen = chosen_provider(provider, self.provider)
         return definitions(self.tools, chosen, api=api, strict_schemas=strict_schemas, used_by=self.provider)

@@ -20,7 +20,7 @@ from weakfs.backends.container import Container, ContainerFilesystem, ContainerO
 from weakfs.backends.container.layers.layer_size import LayerSize, size_of_layer
 from weakfs.backends.container.podman import Inspected, inspect
 from weakfs.backends.container.root import ContainerRoot
-from weakfs.composition import Registry
+from weakfs.composition_root import Registry
 from weakfs.processes import CommandLimits
 from weakfs.processes.background import ProcessesRunning, ProcessLimits
 from weakfs.tools.handlers import ProcessOptions, process_tools
@@ -317,7 +317,7 @@ import sys
 from tests.containers import Said
 from weakfs import HostFilesystem, InMemoryFilesystem, Session
 from weakfs.backends.container import ContainerFilesystem, Podman
-from weakfs.composition import Registry
+from weakfs.composition_root import Registry
 
 image, folder, *options = sys.argv[1:]
 session = Session.load(f"{folder}/session.json", registry=Registry.with_types(Said))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from weakfs import HostFilesystem, Session
-from weakfs.backends.host import files as host_files
+from weakfs.backends.host import primitives as host_primitives
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.snapshots.directory import openat2
 from weakfs.snapshots.directory.directory import HostDirectory
@@ -129,7 +129,7 @@ def test_a_link_within_a_path_is_not_a_directory(
 def test_a_search_skips_files_that_are_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "a" / "large").write_text("line of a large file\n")
     fs = HostFilesystem(root, store=root.parent / "store")
-    monkeypatch.setattr(host_files, "MOST_SEARCHED", 10)
+    monkeypatch.setattr(host_primitives, "MOST_SEARCHED", 10)
 
     found = fs.grep("line")
 

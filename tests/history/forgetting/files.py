@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from weakfs.history.forgetting.redaction import forms_of
 from weakfs.history.forgetting.search import files_with_forms
+from weakfs.history.forgetting.text_redaction import forms_of
 
 
 def files_with(text: str, *paths: Path) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from tests.models.cost import peak_memory
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, SessionClosed, SessionError, Toolset
 from weakfs.history import forget
 from weakfs.history.forgetting import search
-from weakfs.history.forgetting.redaction import forms_of, placeholder
+from weakfs.history.forgetting.text_redaction import forms_of, placeholder
 from weakfs.reducers import FileTree
 from weakfs.session.durable import replacement
 from weakfs.storage.errors import StorageError

@@ -13,7 +13,7 @@ from tests.history.forgetting.files import files_with
 from tests.sampling import share
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history import forget
-from weakfs.history.forgetting.redaction import placeholder
+from weakfs.history.forgetting.text_redaction import placeholder
 from weakfs.reducers import FileTree
 
 SECRET = "tok-77aa77aa"

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.sampling import share
 from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session
 from weakfs.integrations.deepagents import WeakfsBackend, WeakfsSandbox
-from weakfs.integrations.turns import Turns
+from weakfs.integrations.fair_lock import Turns
 from weakfs.processes import Bubblewrap, pipes
 from weakfs.processes.output import HeadAndTail
 from weakfs.tools import ToolCall

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session.blobs.blob import Held, Stored
 from weakfs.session.codec import columns
+from weakfs.session.codec.blob_table import Blobs, all_shown, shown
 from weakfs.session.codec.columns import Columns
-from weakfs.session.codec.shared_values import Blobs, all_shown, shown
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.slices.registry import Shape
 

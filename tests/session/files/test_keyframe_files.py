@@ -16,7 +16,7 @@ from weakfs import InMemoryFilesystem, Registry, Session, SessionFileError, even
 from weakfs.reducers import FileTree
 from weakfs.session import append_all
 from weakfs.session.history.keyframes import GAP
-from weakfs.session.replay.reconstruction import Rebuilding
+from weakfs.session.replay.verification import Rebuilding
 from weakfs.session.slices.slice import Declaration
 
 RECORDS = 3 * GAP

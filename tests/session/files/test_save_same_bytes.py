@@ -12,7 +12,7 @@ import pytest
 from fixtures.sessions import story
 from fixtures.sessions.kinds import Note, Step, registry
 from weakfs import InMemoryFilesystem, Session
-from weakfs.session.files.session_file import VERSION
+from weakfs.session.files.checksum import VERSION
 
 TOP = Path(__file__).parents[3]
 SAVE_AGAIN = """

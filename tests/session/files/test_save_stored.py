@@ -30,7 +30,7 @@ from weakfs.reducers.tree.node import find
 from weakfs.session import Missing
 from weakfs.session.blobs.blob import LARGE, Held, Stored, content_found, digest_of
 from weakfs.session.blobs.rope import Rope
-from weakfs.session.codec import shared_values
+from weakfs.session.codec import blob_table
 
 ONE, TWO = b"the first content\n", b"\xff\x00the second"
 
@@ -342,11 +342,11 @@ def test_bytes_in_place_of_a_stored_blob_are_refused() -> None:
 
 def test_contents_that_are_too_large_are_not_embedded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = elsewhere(ONE, TWO)
-    monkeypatch.setattr(shared_values, "MOST_EMBEDDED", len(ONE))
+    monkeypatch.setattr(blob_table, "MOST_EMBEDDED", len(ONE))
     session.save(file, embed=True)
     session.save(file)
     before = file.read_bytes()
-    monkeypatch.setattr(shared_values, "MOST_EMBEDDED", len(ONE) - 1)
+    monkeypatch.setattr(blob_table, "MOST_EMBEDDED", len(ONE) - 1)
 
     with pytest.raises(SessionError, match=r"cannot put the contents \w+ into a session file.*save without embed"):
         session.save(file, embed=True)

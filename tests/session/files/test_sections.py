@@ -12,7 +12,7 @@ from fixtures.sessions.kinds import registry
 from fixtures.sessions.portrait import portrait
 from weakfs import InMemoryFilesystem, Registry, Session, SessionFileError
 from weakfs.session import append_all
-from weakfs.session.files import sections, session_file
+from weakfs.session.files import document_sections, session_file
 
 SAVED = sorted(Path(story.__file__).parent.glob("v?.json"))
 
@@ -32,13 +32,13 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     told: list[bool] = []
 
     def sections_of(data: bytes, pools: list[str]) -> object:
-        found = sections.sections_of(data, pools)
+        found = document_sections.sections_of(data, pools)
         told.append(found is not None)
         return found
 
     monkeypatch.setattr(session_file, "LARGE", 0)
     monkeypatch.setattr(session_file, "sections_of", sections_of)
-    monkeypatch.setattr(sections, "PART", 3)
+    monkeypatch.setattr(document_sections, "PART", 3)
     return told
 
 

@@ -13,7 +13,7 @@ from fixtures.sessions import story
 from tests.session.ledger import Added, Clock, Noted, Put, Shelf, Taken, Total, install_ledger
 from weakfs import InMemoryFilesystem, Registry, Session, Toolset, event
 from weakfs.session import Merged, RolledBack, append_all
-from weakfs.session.replay.reconstruction import Rebuilding
+from weakfs.session.replay.verification import Rebuilding
 from weakfs.session.slices.slice import Declaration
 from weakfs.tools import ToolCall
 from weakfs.tools.slices import FilesSeen

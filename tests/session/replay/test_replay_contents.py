@@ -24,7 +24,7 @@ from tests.session.files.contents import (
 from weakfs import InMemoryFilesystem, MissingBlob, Session
 from weakfs.reducers import FileTree, TreeRestored
 from weakfs.session.blobs.blob import Held, Stored, digest_of
-from weakfs.session.files.content_references import check_contents
+from weakfs.session.files.needed_blobs import check_contents
 
 
 @frozen(eq=False)

@@ -14,7 +14,7 @@ from tests.session.files.test_load_fixtures import ALL, loaded
 from tests.session.ledger import Added, Noted, Put, Total, make_session, notes_of, shelf_of, total_of
 from weakfs import Session
 from weakfs.reducers import FileTree
-from weakfs.session.replay.reconstruction import Comparison, Moment, Rebuilding
+from weakfs.session.replay.verification import Comparison, Moment, Rebuilding
 
 # An interrupt that comes while a generator is being closed cannot be raised anywhere.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

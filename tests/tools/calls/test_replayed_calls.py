@@ -14,7 +14,7 @@ from attrs import define, frozen
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.session import Session as AnySession
-from weakfs.session.replay.reconstruction import Comparison, Rebuilding
+from weakfs.session.replay.verification import Comparison, Rebuilding
 from weakfs.tools import ToolCalls, require_filesystem
 from weakfs.transcripts import read_transcript
 

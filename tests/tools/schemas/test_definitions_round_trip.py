@@ -18,7 +18,7 @@ from tests.tools.schemas.schema_values import ANYTHING, Schema, allows, fitting
 from weakfs import DEFAULT_TOOLS, Tool
 from weakfs.tools import ToolValidationError
 from weakfs.tools.schemas.content import Provider
-from weakfs.tools.schemas.definitions import definitions
+from weakfs.tools.schemas.provider_definitions import definitions
 from weakfs.tools.schemas.provider_profiles import offered
 
 

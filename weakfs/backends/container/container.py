@@ -20,12 +20,12 @@ from weakfs.backends.container.commands.command_files import is_readable
 from weakfs.backends.container.commands.first_process import put_back_layer, start
 from weakfs.backends.container.commands.process_list import mount_points, owner_of, refers_to_lower, topmost
 from weakfs.backends.container.commands.supervisor import KILLING, PAUSE, Supervisor
+from weakfs.backends.container.conmon import end, has_monitor, remove_container
 from weakfs.backends.container.idle import AGAIN, IDLENESS, User
 from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer_size import LayerSize
 from weakfs.backends.container.listing import CONTROL, SESSION, of_sessions
-from weakfs.backends.container.monitors import end, has_monitor, remove_container
 from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE
 from weakfs.backends.container.podman import (
     AT_ONCE,

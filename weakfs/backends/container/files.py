@@ -17,11 +17,11 @@ from weakfs.backends.container.layers.layer import ATTRIBUTES, Attributes, Layer
 from weakfs.backends.container.podman import find_image
 from weakfs.backends.container.root import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerKinds
+from weakfs.backends.deep_recursion import Steps, run
 from weakfs.backends.host.filesystem import HostFilesystem
 from weakfs.backends.host.foreign_changes import SMALL, looks_like
 from weakfs.backends.host.snapshot_kinds import Kinds
 from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace, without_unfinished
-from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import FilesystemSnapshot, Note, paths
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.operations.read import PathArg

@@ -21,7 +21,7 @@ from weakfs.backends.container.podman import Podman
 from weakfs.backends.container.root import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
 from weakfs.backends.host.external import HostExternal
-from weakfs.backends.host.locations import default_store
+from weakfs.backends.host.host_paths import default_store
 from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem
 from weakfs.class_decorators import define, frozen

@@ -11,9 +11,9 @@ from errno import EINVAL
 from hashlib import sha256
 
 from weakfs.backends.container.commands import supervisor as supervision
+from weakfs.backends.container.conmon import end_calls, remove_container, wait_for_calls
 from weakfs.backends.container.container import Container, mark_of
 from weakfs.backends.container.listing import CONTROL, NAME, SESSION, hold, name_prefix, of_sessions
-from weakfs.backends.container.monitors import end_calls, remove_container, wait_for_calls
 from weakfs.backends.container.options import ContainerOptions
 from weakfs.backends.container.podman import Inspected, Podman, PodmanError, find_image, inspect, inspect_all
 from weakfs.backends.container.replacement import LOST, settled

@@ -14,7 +14,7 @@ from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import temporary_name
 from weakfs.snapshots.directory.hard_links import SharedFile
 from weakfs.snapshots.directory.restore import overwrite
-from weakfs.snapshots.undo_journal.cross_device import rename_or_copy
+from weakfs.snapshots.undo_journal.cross_device_rename import rename_or_copy
 from weakfs.snapshots.undo_journal.journal import Journal
 
 # Events that change one file, which may have several names.

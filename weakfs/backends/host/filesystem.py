@@ -12,9 +12,9 @@ import attrs
 
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths, check_made
 from weakfs.backends.host.external import HostExternal, Rewind
-from weakfs.backends.host.files import HostFiles
-from weakfs.backends.host.locations import is_inside
+from weakfs.backends.host.host_paths import is_inside
 from weakfs.backends.host.os_errors import described_errors
+from weakfs.backends.host.primitives import HostFiles
 from weakfs.backends.host.root import HostRoot
 from weakfs.backends.host.snapshot_kinds import Kinds, SnapshotKind
 from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace

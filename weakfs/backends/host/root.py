@@ -8,13 +8,13 @@ from collections.abc import Callable
 from errno import EIO, ENOENT
 from weakref import WeakSet
 
-from weakfs.backends.host.locations import default_store, is_inside, open_root, root_folder_name
+from weakfs.backends.host.host_paths import default_store, is_inside, open_root, root_folder_name
 from weakfs.backends.host.locks import Claims, RootLock
 from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
 from weakfs.processes.background.table import ProcessTable
 from weakfs.reducers.tree.node import FileTree, Segments, path_of
-from weakfs.session.durable.commits.outcome import was_stored_anywhere
+from weakfs.session.durable.commits.commit_outcome import was_stored_anywhere
 from weakfs.session.external import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory

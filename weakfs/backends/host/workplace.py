@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 import attrs
 
 from weakfs.backends.checkout import changed_paths
-from weakfs.backends.host.files import HostFiles
+from weakfs.backends.host.primitives import HostFiles
 from weakfs.backends.host.root import HostRoot, Part, Step, Work
 from weakfs.class_decorators import frozen
 from weakfs.processes import CommandOptions

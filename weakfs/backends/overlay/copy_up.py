@@ -11,8 +11,8 @@ from functools import reduce
 from hashlib import sha256
 from typing import cast
 
+from weakfs.backends.deep_recursion import Steps, run
 from weakfs.backends.overlay.layers import bare, is_untouched, is_whiteout, nested
-from weakfs.backends.trampoline import Steps, run
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import FilesystemPrimitives
 from weakfs.reducers.apply import on_entry_found, segments_of

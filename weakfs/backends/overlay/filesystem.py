@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import cast
 
+from weakfs.backends.deep_recursion import Steps, run
 from weakfs.backends.mounted import MountedFilesystem
-from weakfs.backends.overlay.commit import conflicts, refuse_conflicts, refuse_inside_transaction, write_down
+from weakfs.backends.overlay.commit import refuse_inside_transaction, write_down
 from weakfs.backends.overlay.copy_up import Layers, after, before, describe_entry
 from weakfs.backends.overlay.layers import (
     Totals,
@@ -19,9 +20,9 @@ from weakfs.backends.overlay.layers import (
     totals_of,
     upper_for,
 )
-from weakfs.backends.overlay.lower_entries import Reads
+from weakfs.backends.overlay.lower_changes import conflicts, refuse_conflicts
+from weakfs.backends.overlay.remembered_entries import Reads
 from weakfs.backends.session_backed import SessionFilesystem
-from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy
 from weakfs.filesystem.paths import Parsed
 from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff

@@ -10,8 +10,14 @@ from weakfs.cli.commands.host.snapshots import show_taken
 from weakfs.cli.commands.sessions.diff import amounts, named, show_names
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output
-from weakfs.cli.run.agreement import agreement_fields, agreement_rows, comparison_fields, file_field, show_comparison
 from weakfs.cli.run.calls import CallListener, Outcome
+from weakfs.cli.run.recording_comparison import (
+    agreement_fields,
+    agreement_rows,
+    comparison_fields,
+    file_field,
+    show_comparison,
+)
 from weakfs.history.descriptions import target_of
 from weakfs.reducers import MountReport, TreeDiff
 from weakfs.session import SaveReport

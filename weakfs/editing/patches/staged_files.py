@@ -11,7 +11,7 @@ from weakfs.class_decorators import frozen
 from weakfs.editing.patches.document import Document
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import missing_path as absence
-from weakfs.filesystem.lookup import canonical_path
+from weakfs.filesystem.path_lookup import canonical_path
 from weakfs.filesystem.paths import is_within, join, normalize, parent
 from weakfs.filesystem.protocol import Filesystem, check_size
 from weakfs.filesystem.results import FileStat

@@ -7,8 +7,8 @@ from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, cast
 
-from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.operations.read import PathArg, Reading
+from weakfs.filesystem.path_lookup import PathLookup
 from weakfs.filesystem.primitives import Searched
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
 from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, NO_FILE, is_file

@@ -8,17 +8,17 @@ from attrs import evolve, field, frozen
 
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem.paths import normalize
+from weakfs.history.forgetting.history_rewriting import Mapper, Rewriting
 from weakfs.history.forgetting.path_contents import contents_at, forms_of_contents, redactions_of_path
-from weakfs.history.forgetting.redaction import Redaction
-from weakfs.history.forgetting.rewriting import Mapper, Rewriting
 from weakfs.history.forgetting.search import files_with_forms
-from weakfs.history.forgetting.stores import compact, drop, snapshots_with, stores_of
+from weakfs.history.forgetting.snapshot_stores import compact, drop, snapshots_with, stores_of
+from weakfs.history.forgetting.text_redaction import Redaction
 from weakfs.reducers import ExternalFsSnapshot, ExternalTrees
 from weakfs.session import Session, SessionError
 from weakfs.session.durable.replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.schema import Rules
-from weakfs.session.transactions.transaction import Transaction
+from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.snapshots import Store
 from weakfs.tools import ToolCall
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from weakfs.history.forgetting.redaction import Redaction, forms_of
+from weakfs.history.forgetting.text_redaction import Redaction, forms_of
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import CONTENT, Special

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from weakfs.history.forgetting.redaction import found_in
+from weakfs.history.forgetting.text_redaction import found_in
 
 # The first bytes of zlib and gzip data.
 _COMPRESSED = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")

@@ -14,7 +14,7 @@ from weakfs.reducers.tree.leaf import blob_digest, is_file, size_of
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.session.blobs.rope import Rope
 from weakfs.session.codec.scalars import ATOMS
-from weakfs.session.files.content_references import parts_of
+from weakfs.session.files.needed_blobs import parts_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 

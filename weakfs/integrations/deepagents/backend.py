@@ -24,7 +24,7 @@ from weakfs.filesystem import Filesystem
 from weakfs.integrations.deepagents.exchange import Dialect, Exchange
 from weakfs.integrations.deepagents.reading import READING
 from weakfs.integrations.deepagents.writing import WRITING
-from weakfs.integrations.turns import Turns
+from weakfs.integrations.fair_lock import Turns
 from weakfs.session import Session
 from weakfs.tools import Capability, Policy, Tool, ToolResult, Toolset
 

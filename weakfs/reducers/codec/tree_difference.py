@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from weakfs.reducers.codec.tree_writer import TreeWriter
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import FileTree, Node, Segments
-from weakfs.session.codec.shared_values import Blobs, Json
+from weakfs.session.codec.blob_table import Blobs, Json
 
 # A directory that differs: its path, its values before and afterwards, and the differing names with their nodes.
 Differing = tuple[Segments, FileTree, FileTree, list[tuple[str, "Node | None", "Node | None"]]]

@@ -14,7 +14,7 @@ from weakfs.reducers.tree.leaf import FILE_MODE, SPECIALS, Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, find, is_beginning, tree_of
 from weakfs.reducers.validation import is_mode
 from weakfs.session.blobs.rope import Content
-from weakfs.session.codec.shared_values import Blobs, Json, blob_at
+from weakfs.session.codec.blob_table import Blobs, Json, blob_at
 from weakfs.session.errors import SessionFileError
 from weakfs.session.files.expansion import Expansion
 

@@ -7,7 +7,7 @@ from weakfs.reducers.tree.leaf import FILE_MODE, NO_FILE, Special
 from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, is_beginning
 from weakfs.reducers.tree.packed import packed_of
 from weakfs.reducers.validation import is_mode
-from weakfs.session.codec.shared_values import Blobs, Json
+from weakfs.session.codec.blob_table import Blobs, Json
 
 # A name with its node before and after.
 Change = tuple[str, "Node | None", "Node | None"]

@@ -16,11 +16,11 @@ from attrs import field
 from weakfs.class_decorators import frozen
 from weakfs.reducers.apply import is_whiteout, segments_of
 from weakfs.reducers.events import CHANGING, EntryCopied
-from weakfs.reducers.lower_layer import completed
 from weakfs.reducers.merging.entry_ids import MERGED, MOVED, ROLLED_BACK, Tracker, Untraceable
 from weakfs.reducers.merging.line_merge import Hunk, Part, TooMuchWork, matches, split_lines
 from weakfs.reducers.merging.relocation import Relocation
 from weakfs.reducers.merging.tree_merge import TreeConflict, is_text, merge_by_path
+from weakfs.reducers.remembered_lower_layer import completed
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import diff, equal
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find

@@ -18,8 +18,8 @@ import attrs
 from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content, Rope
+from weakfs.session.codec.blob_table import Blobs, Json, whole_content
 from weakfs.session.codec.scalars import LARGEST, SMALLEST, is_text
-from weakfs.session.codec.shared_values import Blobs, Json, whole_content
 from weakfs.session.files.expansion import Expansion
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.tags import stored_name

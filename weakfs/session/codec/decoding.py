@@ -13,9 +13,9 @@ from cattrs.gen import make_dict_structure_fn
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec import field_types as kinds
+from weakfs.session.codec.blob_table import NO_CONTENT, Json, Pool, whole_content
 from weakfs.session.codec.field_types import DEEPEST, Pooled, brief
 from weakfs.session.codec.scalars import ATOMS, read_atom, read_enum, simple_types
-from weakfs.session.codec.shared_values import NO_CONTENT, Json, Pool, whole_content
 from weakfs.session.errors import MissingBlob, SessionFileError
 from weakfs.session.files.expansion import Expansion, unlimited
 from weakfs.session.slices.registry import Registry

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import attrs
 
+from weakfs.session.codec.blob_table import Json, Pool
 from weakfs.session.codec.scalars import UNCONSTRAINED
-from weakfs.session.codec.shared_values import Json, Pool
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import fields_of, is_dataclass, tag_of
 

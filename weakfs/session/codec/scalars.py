@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from weakfs.session.codec.shared_values import Json
+from weakfs.session.codec.blob_table import Json
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -2,7 +2,7 @@
 
 An event that a file cannot hold would be applied and written to the log, and the session could never be saved again.
 So it is refused when it is dispatched. Most events repeat the types of earlier ones and are not checked twice; those
-with unconstrained fields are tried one by one: see `weakfs.session.codec.savable`.
+with unconstrained fields are tried one by one: see `weakfs.session.codec.savable_values`.
 """
 
 from __future__ import annotations

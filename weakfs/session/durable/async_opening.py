@@ -29,7 +29,7 @@ from weakfs.storage.locations import aopen_event_store, open_event_store, url_of
 from weakfs.storage.storage import AsyncStorage
 
 if TYPE_CHECKING:
-    from weakfs.session.transactions.commit import Transactions
+    from weakfs.session.transactions.commit_or_rollback import Transactions
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Transactions")

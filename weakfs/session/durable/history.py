@@ -18,7 +18,7 @@ from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.session.blobs.rope import read_together, ropes_in, without_ropes
-from weakfs.session.codec.shared_values import Json
+from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.errors import RecordsDropped, SessionFileError
 from weakfs.session.replay.reduction import Row

@@ -21,8 +21,8 @@ from weakfs.session.durable.commits.commit_log import CommitLog
 from weakfs.session.durable.commits.log_state import id_suffix
 from weakfs.session.durable.commits.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.session.durable.frames.reader import FrameReader
-from weakfs.session.durable.frames.refresh import ATTEMPTS
-from weakfs.session.durable.lease import HeldLease, patiently
+from weakfs.session.durable.held_lease import HeldLease, patiently
+from weakfs.session.durable.refresh import ATTEMPTS
 from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.files.expansion import FACTOR, ExpansionExceeded, check_factor
 from weakfs.session.history.log import Log

@@ -11,18 +11,18 @@ from typing import Any
 
 from weakfs.session.blobs.blob import ContentSource
 from weakfs.session.blobs.rope import Content
+from weakfs.session.codec.blob_table import Json, read_blobs
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoding import Reading
-from weakfs.session.codec.shared_values import Json, read_blobs
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
+from weakfs.session.files.document_sections import Section
 from weakfs.session.files.expansion import Expansion
 from weakfs.session.files.fields import Fields
 from weakfs.session.files.record_reader import RecordReader
-from weakfs.session.files.sections import Section
 from weakfs.session.history.keyframes import Mark, PackedMark, packed_mark
+from weakfs.session.history.loaded_past import Past
 from weakfs.session.history.log import SEGMENT, Log
 from weakfs.session.history.packed_state import complete
-from weakfs.session.history.past import Past
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.registry import Shape

@@ -22,10 +22,10 @@ import orjson
 
 from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import ContentSource, Stored
+from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.encoding import AS_IT_IS, Writing
 from weakfs.session.codec.round_trip import difference
-from weakfs.session.codec.shared_values import Json
 from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import JsonArray, JsonObject, Spool
 from weakfs.session.history.keyframes import PackedMark

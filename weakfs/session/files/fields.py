@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weakfs.session.codec.shared_values import Json
+from weakfs.session.codec.blob_table import Json
 from weakfs.session.errors import SessionFileError
 
 _MISSING = object()

@@ -1,18 +1,13 @@
-"""Session files: one JSON document, written so that a crash leaves the old file or the new one.
-
-The first fields are the format, its version and a SHA-256 of everything after them, so that damage anywhere is found.
-"""
+"""Session files: one JSON document, written so that a crash leaves the old file or the new one."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from hashlib import sha256
 from itertools import chain
 from os import PathLike
 from typing import Any
@@ -24,31 +19,23 @@ from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
+from weakfs.session.files.checksum import FORMAT, READABLE, is_intact, is_rewritten, with_head
 from weakfs.session.files.document_reader import LoadedDocument
+from weakfs.session.files.document_sections import LARGE, sections_of
 from weakfs.session.files.document_writer import Document
 from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.files.fields import Fields
-from weakfs.session.files.sections import LARGE, sections_of
 from weakfs.session.files.sidecar import BlobFolder
-from weakfs.session.files.spool import IN_MEMORY, JsonObject
+from weakfs.session.files.spool import JsonObject
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Missing, SaveReport
 from weakfs.session.slices.schema import Rules
 from weakfs.session.state import SessionState
 
-FORMAT = "weakfs-session"
-# Version 2 states whether merged records were renumbered (`Merged.renumbered`). Version 3 stores slice values that are
-# the events of records as record numbers. Version 4 stores records in stretches, a field at a time. All versions can be
-# read; version 4 is written.
-VERSION = 4
-READABLE = (1, 2, 3, 4)
-
 # Enough bytes to tell one document from another, since they include the checksum.
 HEAD = 128
 
 logger = logging.getLogger("weakfs.session")
-
-_HEAD = re.compile(rb'\{"format":"weakfs-session","version":[1234],"sha256":"([0-9a-f]{64})",')
 
 
 def save_session(session: SessionState, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
@@ -75,7 +62,7 @@ def _save(
     made = Document(rules, embed=embed, others=others, folder=os.path.dirname(target))
     with _explained(session, made):
         document = JsonObject({**header, **made.of(line)})
-        size, head, pieces = _with_head(document)
+        size, head, pieces = with_head(document)
         lost = _put(target, head, pieces, made.stored, others, embed=embed)
         missing = (
             *(Missing("content", digest.hex()) for digest in (made.lost if embed else lost)),
@@ -103,7 +90,7 @@ def _bytes_of(session: SessionState, rules: Rules, line: Timeline, header: Mappi
     made = Document(rules, embed=True, others=others)
     with _explained(session, made):
         document = JsonObject({**header, **made.of(line)})
-        _, head, pieces = _with_head(document)
+        _, head, pieces = with_head(document)
         return b"".join((head, *pieces))
 
 
@@ -119,29 +106,6 @@ def _explained(session: SessionState, made: Document) -> Iterator[None]:
         ) from None
     finally:
         made.close()
-
-
-def _with_head(document: JsonObject) -> tuple[int, bytes, Iterable[bytes]]:
-    """Return the size of the file for a document, the head that replaces its first brace, and the text after that.
-
-    The text of a large document is made twice: to compute its checksum, and to write it.
-    """
-    body, size = sha256(), 0
-    kept: list[bytes] = []
-    for piece in _without_brace(document):
-        body.update(piece)
-        size += len(piece)
-        kept.append(piece)
-        if size > IN_MEMORY:
-            kept.clear()
-    head = b'{"format":"%s","version":%d,"sha256":"%s",' % (FORMAT.encode(), VERSION, body.hexdigest().encode())
-    return len(head) + size, head, kept if size <= IN_MEMORY else _without_brace(document)
-
-
-def _without_brace(document: JsonObject) -> Iterator[bytes]:
-    pieces = document.pieces()
-    yield next(pieces)[1:]
-    yield from pieces
 
 
 def _put(
@@ -214,9 +178,9 @@ def load_session_bytes(session: SessionState, data: bytes, *, max_expansion: flo
 
 
 def _read_into(session: SessionState, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
-    is_intact = _is_intact(data)
+    is_unchanged = is_intact(data)
     pools = [pool.section for pool in session._parts()[0].registry.pools]
-    document = sections_of(data, pools) if is_intact and len(data) >= LARGE else None
+    document = sections_of(data, pools) if is_unchanged and len(data) >= LARGE else None
     document = _checked(_parsed(data) if document is None else document)
     fields = Fields(document, "$")
     fields.take("format", str)
@@ -233,7 +197,7 @@ def _read_into(session: SessionState, data: bytes, folder: BlobFolder | None, ex
         fields.done()
     except (RecursionError, MemoryError, OverflowError) as error:
         raise SessionFileError(f"the file was not written by a session: {error}") from None
-    if not (is_intact or _is_rewritten(document, checksum)):
+    if not (is_unchanged or is_rewritten(document, checksum)):
         raise SessionFileError(
             "the contents do not match the checksum: the file was damaged or changed after it was saved; "
             "restore it from a copy",
@@ -290,18 +254,3 @@ def _parsed_slowly(data: bytes) -> Any:
         return json.loads(data.decode(), parse_constant=refuse)
     except ValueError as error:
         raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is not a session file") from None
-
-
-def _is_intact(data: bytes) -> bool:
-    """Return whether the bytes are unchanged since they were written, according to the checksum in them."""
-    head = _HEAD.match(data)
-    return head is not None and sha256(memoryview(data)[head.end() :]).hexdigest() == head[1].decode()
-
-
-def _is_rewritten(document: dict[str, Any], checksum: str) -> bool:
-    """Return whether it is the same document in another layout, for example from a JSON formatter."""
-    rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
-    try:
-        return sha256(orjson.dumps(rest)[1:]).hexdigest() == checksum
-    except TypeError:
-        return False

@@ -19,9 +19,9 @@ from weakfs.class_decorators import define
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.history.keyframes import STRETCH, Keyframes, Mark, PackedMark
+from weakfs.session.history.loaded_past import NO_MARKS, Past
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import Packing
-from weakfs.session.history.past import NO_MARKS, Past
 from weakfs.session.history.record_numbers import Numbering, Shift
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.replay.reduction import Row, advance

@@ -8,8 +8,8 @@ from weakref import ref
 
 from weakfs.session.events import Record
 from weakfs.session.state import checked_text
-from weakfs.session.transactions.commit import Transactions
-from weakfs.session.transactions.transaction import ACTIVE, innermost
+from weakfs.session.transactions.commit_or_rollback import Transactions
+from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 
 if TYPE_CHECKING:
     from weakfs.session.merging.conflicts import MergeReport, OnConflict

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from weakfs.messages import a_type, named_type
-from weakfs.session.codec.acceptance import accepted
+from weakfs.session.codec.savable_events import accepted
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.history.keyframes import Mark, PackedMark

@@ -1,7 +1,7 @@
 """Replaying records into a timeline: through the reducers alone, so that no side effect is repeated.
 
 The states after merges and rollbacks are taken from their records;
-`weakfs.session.replay.reconstruction` recomputes them.
+`weakfs.session.replay.verification` recomputes them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve, field
 
 from weakfs.class_decorators import define
-from weakfs.session.codec.acceptance import accepted
+from weakfs.session.codec.savable_events import accepted
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import Merged, Record
 from weakfs.session.history.timeline import Timeline

@@ -68,7 +68,7 @@ class Shape:
             # Refuse unknown fields at once.
             self.numbers = _places_of_numbers(cls, self.names)
         # What is known about the combinations of types that the fields have held, filled in as events arrive. See
-        # weakfs.session.codec.acceptance.
+        # weakfs.session.codec.savable_events.
         self.fitting: dict[tuple[type, ...], Any] = {}
 
     @classmethod
@@ -162,7 +162,7 @@ class Registry:
     by_type: Mapping[type, Shape] = attrs.field(converter=_types, default=_standard("by_type"))
     # Slice types that every session with this registry has: see weakfs.session.slices.slice.Declaration.
     slices: tuple[Any, ...] = _standard("slices")
-    # Types whose values a file stores once and refers to by number: see weakfs.session.codec.shared_values.
+    # Types whose values a file stores once and refers to by number: see weakfs.session.codec.blob_table.
     pools: tuple[Any, ...] = _standard("pools")
 
     with_types: ClassVar[_WithTypes] = _WithTypes()

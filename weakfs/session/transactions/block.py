@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from weakfs.session.interruption import interruptible
 from weakfs.session.transactions.cancellation import Cancellation
-from weakfs.session.transactions.transaction import ACTIVE, Transaction
+from weakfs.session.transactions.current_timeline import ACTIVE, Transaction
 
 
 class HasTransactions(Protocol):

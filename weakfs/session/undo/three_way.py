@@ -20,9 +20,9 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.state import checked_text
-from weakfs.session.transactions.transaction import ACTIVE, innermost
-from weakfs.session.undo.moments import Moments
+from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 from weakfs.session.undo.operations import REVERTED, ROLLED_BACK, Span
+from weakfs.session.undo.past_states import Moments
 
 if TYPE_CHECKING:
     from weakfs.session.merging.conflicts import OnConflict

@@ -22,7 +22,7 @@ from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import check_name, temporary_name
 from weakfs.snapshots.directory.hard_links import COPIED_UP, DIFFERENT, HardLinks, Inode, SharedFile
-from weakfs.snapshots.undo_journal.cross_device import rename_or_create
+from weakfs.snapshots.undo_journal.cross_device_rename import rename_or_create
 from weakfs.snapshots.undo_journal.journal import Journal
 
 

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping
 
 from weakfs.storage.adapters import SyncStorage, run_in_place
-from weakfs.storage.derived import DerivedStorage
+from weakfs.storage.engine_base import DerivedStorage
 from weakfs.storage.engines import Engine
 from weakfs.storage.keys import check_key
 from weakfs.storage.storage import Versioned

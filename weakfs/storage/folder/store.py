@@ -19,7 +19,7 @@ from weakfs.storage.event_store import Appender, Checkpoint, Frame, Lease
 from weakfs.storage.folder.errors import JournalDamaged, failure
 from weakfs.storage.folder.journal.records import decode_digest, encode_digest
 from weakfs.storage.folder.names import walk
-from weakfs.storage.folder.stream.leases import release_lease, take_lease
+from weakfs.storage.folder.stream.lease_file import release_lease, take_lease
 from weakfs.storage.folder.stream.locked_stream import SUFFIX
 from weakfs.storage.folder.stream.repair import check, give_up
 from weakfs.storage.folder.stream.root import Options, Root

@@ -18,11 +18,11 @@ from attrs import evolve, field
 
 from weakfs.class_decorators import define
 from weakfs.storage.adapters import InPlaceStorage, SyncEventStore, run_in_place
-from weakfs.storage.derived import DerivedEventStore
-from weakfs.storage.engines.leases import check_fencing, lease_is_held, seconds_left
+from weakfs.storage.engine_base import DerivedEventStore
 from weakfs.storage.errors import OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream, escape_stream, unescape_stream
+from weakfs.storage.lease_rules import check_fencing, lease_is_held, seconds_left
 from weakfs.storage.storage import AsyncStorage, Storage
 from weakfs.storage.stream_handle import begin_append, refers_to
 from weakfs.storage.streams.format import Head, decode_head, encode_head

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.filesystem.lookup import canonical_path
+from weakfs.filesystem.path_lookup import canonical_path
 from weakfs.messages import one_line
 from weakfs.session import (
     Cancellation,
@@ -28,7 +28,7 @@ from weakfs.session import (
 from weakfs.session.errors import RecordsDropped
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
-from weakfs.session.transactions.transaction import Transaction
+from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.tools.calls.answers import answer_to_error, valid_result, with_inexact, with_lost
 from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.calls.finished_calls import FinishedCalls, recorded_answer

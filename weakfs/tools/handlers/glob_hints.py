@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import FileEntry
-from weakfs.filesystem.lookup import canonical_path
+from weakfs.filesystem.path_lookup import canonical_path
 from weakfs.filesystem.paths import join
 from weakfs.messages import one_line, plural
 from weakfs.search import compile_glob

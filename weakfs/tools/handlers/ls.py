@@ -12,7 +12,7 @@ from attrs import field
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import FileEntry, FileStat, Filesystem
-from weakfs.filesystem.lookup import canonical_path
+from weakfs.filesystem.path_lookup import canonical_path
 from weakfs.messages import one_line, plural
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem

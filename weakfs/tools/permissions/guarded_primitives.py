@@ -11,7 +11,7 @@ from io import BufferedReader
 
 from weakfs.filesystem import BaseFilesystem, FileEntry, Limits, Note, SymlinkPolicy
 from weakfs.filesystem.errors import fault
-from weakfs.filesystem.lookup import PathLookup, Place
+from weakfs.filesystem.path_lookup import PathLookup, Place
 from weakfs.filesystem.paths import Parsed, join
 from weakfs.filesystem.primitives import Searched
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten

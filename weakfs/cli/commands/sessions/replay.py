@@ -14,10 +14,10 @@ from weakfs.reducers import ExternalTrees, FileTree, diff
 from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Session, SessionError, SessionView
 from weakfs.session.codec.round_trip import difference
-from weakfs.session.files.content_references import check_contents
+from weakfs.session.files.needed_blobs import check_contents
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import ordered_snapshots
-from weakfs.session.replay.reconstruction import Moment, Rebuilding
+from weakfs.session.replay.verification import Moment, Rebuilding
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 

@@ -13,7 +13,7 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.errors import WeakfsError
 from weakfs.session.blobs.rope import Content, joined
-from weakfs.session.codec.shared_values import Json
+from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.checkpoints.checkpoint_document import Moment, Written, written_checkpoint
 from weakfs.session.durable.checkpoints.copies import ContentFromFrames, copies_of
 from weakfs.session.durable.checkpoints.document import (
@@ -37,7 +37,7 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
-from weakfs.session.trunk import SessionTrunk
+from weakfs.session.stored_state import SessionTrunk
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Checkpoint, EventStore
 

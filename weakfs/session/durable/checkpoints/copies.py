@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import checked
 from weakfs.session.blobs.rope import Content, joined
-from weakfs.session.codec.shared_values import Json
+from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.errors import MissingBlob
 from weakfs.session.slices.registry import Registry

@@ -15,7 +15,7 @@ from attrs import field
 from weakfs.class_decorators import define, frozen
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.blobs.rope import Content, Rope, joined
-from weakfs.session.codec.shared_values import Blobs, Json, shown
+from weakfs.session.codec.blob_table import Blobs, Json, shown
 from weakfs.session.durable.checkpoints.copies import copied_digest
 from weakfs.session.durable.checkpoints.log_slices import MOST, EventRun, LogHead
 from weakfs.session.durable.frames.decoder import FrameDecoder
@@ -28,8 +28,8 @@ from weakfs.session.files.document_writer import Document
 from weakfs.session.files.fields import Fields
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.history.keyframes import Mark
+from weakfs.session.history.loaded_past import Past
 from weakfs.session.history.log import STRETCH, Log
-from weakfs.session.history.past import Past
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.replay.reduction import Row

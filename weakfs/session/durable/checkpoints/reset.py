@@ -15,8 +15,8 @@ from weakfs.session.durable.frames.decoder import Frame
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external import Journal
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.transactions.steps import run
-from weakfs.session.trunk import SessionTrunk
 
 # How many records a frame of imported history contains.
 PART = 256

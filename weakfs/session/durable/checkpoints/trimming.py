@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from weakfs.session.codec.shared_values import Json
+from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.checkpoints.document import document_of
 from weakfs.session.durable.frames.decoder import parsed
 from weakfs.storage.errors import StreamConflict

@@ -10,11 +10,11 @@ from typing import cast
 from weakfs.session.durable.checkpoints.checkpoints import LEAST
 from weakfs.session.durable.checkpoints.reset import PART, start_anew
 from weakfs.session.durable.commits.append import append
+from weakfs.session.durable.commits.commit_outcome import was_stored
 from weakfs.session.durable.commits.log_state import LogState, StoredChange
-from weakfs.session.durable.commits.outcome import was_stored
 from weakfs.session.durable.frames.reader import undeclared_slices
-from weakfs.session.durable.frames.refresh import refreshed, retract, settled
 from weakfs.session.durable.frames.writer import Change
+from weakfs.session.durable.refresh import refreshed, retract, settled
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external import CommitPlace, Journal
 from weakfs.session.history.timeline import Timeline
@@ -22,8 +22,8 @@ from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
+from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.transactions.steps import Steps, run, supplied
-from weakfs.session.trunk import SessionTrunk
 from weakfs.storage.event_store import DirectEventStore
 
 NO_JOURNALS: Mapping[str, Journal] = {}

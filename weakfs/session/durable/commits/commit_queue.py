@@ -21,11 +21,11 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.commits.pending_steps import PendingSteps
-from weakfs.session.durable.frames.refresh import retract, settled
+from weakfs.session.durable.refresh import retract, settled
 from weakfs.session.errors import SessionConflict
+from weakfs.session.stored_state import SessionTrunk
+from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.session.transactions.steps import Operation, Steps
-from weakfs.session.transactions.transaction import Transaction
-from weakfs.session.trunk import SessionTrunk
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import AsyncEventStore
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.session.blobs.rope import Content, joined
-from weakfs.session.codec.shared_values import Blobs, Json, shown
+from weakfs.session.codec.blob_table import Blobs, Json, shown
 
 # Contents up to this size are in the frame itself.
 INLINE = 512

@@ -12,8 +12,8 @@ from itertools import chain, islice
 from typing import Any
 
 from weakfs.session.blobs.rope import Content, Rope, read_together
+from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.columns import REQUIRED, Column, Columns, ListColumn
-from weakfs.session.codec.shared_values import Json
 
 # The contents that frames list, by hexadecimal digest.
 Contents = Mapping[str, Content]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from weakfs.session.codec.shared_values import Blobs, Json
+from weakfs.session.codec.blob_table import Blobs, Json
 from weakfs.session.errors import SessionFileError
 from weakfs.session.history.log import Log
 from weakfs.session.slices.schema import Rules
@@ -15,7 +15,7 @@ from weakfs.session.slices.table import Table
 
 @runtime_checkable
 class Comparing(Protocol):
-    """A pool whose values can be written as differences from others: see `weakfs.session.codec.shared_values.Pool`."""
+    """A pool whose values can be written as differences from others: see `weakfs.session.codec.blob_table.Pool`."""
 
     cls: type
 

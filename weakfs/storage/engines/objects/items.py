@@ -18,7 +18,7 @@ from obstore.exceptions import (
 )
 from obstore.store import AzureStore, GCSStore
 
-from weakfs.storage.derived import DerivedStorage
+from weakfs.storage.engine_base import DerivedStorage
 from weakfs.storage.engines.objects.client import ATTEMPTS, PATIENCE, Client, summary
 from weakfs.storage.engines.urls import redacted, shown_cause, without_secrets
 from weakfs.storage.errors import OutcomeUnknown, StorageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 
-from weakfs.storage.derived import PAGE, DerivedStorage
+from weakfs.storage.engine_base import PAGE, DerivedStorage
 from weakfs.storage.engines.postgresql.database import Database
 from weakfs.storage.keys import LAST, check_key
 from weakfs.storage.storage import Versioned

@@ -13,12 +13,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from weakfs.storage.derived import PagedEventStore
-from weakfs.storage.engines.leases import SKEW, check_fencing, lease_is_held
+from weakfs.storage.engine_base import PagedEventStore
 from weakfs.storage.engines.postgresql.database import Database, Parameter, Row, Statement
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
+from weakfs.storage.lease_rules import SKEW, check_fencing, lease_is_held
 from weakfs.storage.stream_handle import StreamHandle, begin_append, refers_to
 
 # How long a stream counts as watched after a reader starts to wait, and the remaining time at which that is renewed, in

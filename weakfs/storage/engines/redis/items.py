@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from weakfs.storage.derived import DerivedStorage
+from weakfs.storage.engine_base import DerivedStorage
 from weakfs.storage.engines.redis.client import Client, texts, words
 from weakfs.storage.keys import LAST, check_key
 from weakfs.storage.storage import Versioned

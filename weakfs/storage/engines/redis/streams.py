@@ -10,13 +10,13 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from weakfs.storage.derived import PagedEventStore
-from weakfs.storage.engines.leases import SKEW, check_fencing, lease_is_held
+from weakfs.storage.engine_base import PagedEventStore
 from weakfs.storage.engines.redis.client import BLOCK, Client, texts, words
 from weakfs.storage.engines.redis.items import listed
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream
+from weakfs.storage.lease_rules import SKEW, check_fencing, lease_is_held
 from weakfs.storage.stream_handle import StreamHandle, begin_append, refers_to
 
 # KEYS of all scripts: head, frames, contents, checkpoint. A handle's identity is the `id` in the head, which a stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 
-from weakfs.storage.derived import DerivedStorage
+from weakfs.storage.engine_base import DerivedStorage
 from weakfs.storage.engines.sqlite.database import Database, Value
 from weakfs.storage.keys import LAST, check_key
 from weakfs.storage.storage import Versioned

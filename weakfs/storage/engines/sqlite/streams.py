@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from weakfs.storage.derived import PagedEventStore
-from weakfs.storage.engines.leases import check_fencing, lease_is_held, seconds_left
+from weakfs.storage.engine_base import PagedEventStore
 from weakfs.storage.engines.sqlite.database import Database, Value
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
+from weakfs.storage.lease_rules import check_fencing, lease_is_held, seconds_left
 from weakfs.storage.stream_handle import begin_append, refers_to
 
 

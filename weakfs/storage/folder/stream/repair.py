@@ -23,7 +23,7 @@ from weakfs.storage.folder.journal.reader import BadRecord
 from weakfs.storage.folder.journal.records import Batch, Entry, Header, HeaderProblem, State, encode_segment
 from weakfs.storage.folder.journal.segment import Segment, open_segment, segment_name
 from weakfs.storage.folder.stream.checkpoints import checkpoint_numbers, read_checkpoint
-from weakfs.storage.folder.stream.leases import read_lease
+from weakfs.storage.folder.stream.lease_file import read_lease
 from weakfs.storage.folder.stream.stream import Stream
 
 DAMAGED = ".damaged"

@@ -14,7 +14,7 @@ from weakfs.storage.folder.journal.frame_reader import frames_from, segment_fram
 from weakfs.storage.folder.journal.journal import Journal
 from weakfs.storage.folder.stream.checkpoints import read_checkpoint, write_checkpoint
 from weakfs.storage.folder.stream.group_sync import Position
-from weakfs.storage.folder.stream.leases import check_lease
+from weakfs.storage.folder.stream.lease_file import check_lease
 from weakfs.storage.folder.stream.locked_stream import LockedStream
 from weakfs.storage.folder.stream.root import Options, Root
 from weakfs.storage.stream_handle import begin_append, refers_to

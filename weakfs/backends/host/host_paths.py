@@ -1,12 +1,18 @@
-"""Where the files of a host filesystem are, and where its snapshots are stored by default."""
+"""Paths of the host: the root, where its snapshots are stored by default, and paths and links that lead out of it."""
 
 from __future__ import annotations
 
 import os
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
+from weakfs.filesystem import BaseFilesystem, paths
 from weakfs.filesystem.errors import fault
+from weakfs.reducers.tree import name_escaping as names
 from weakfs.snapshots.directory.directory import HostDirectory
+
+if TYPE_CHECKING:
+    from weakfs.backends.host.root import HostRoot
 
 
 def open_root(root: str) -> HostDirectory:
@@ -65,3 +71,41 @@ def root_folder_name(root: str) -> str:
 def is_inside(path: str, root: str) -> bool:
     """Return whether a path is a directory or is below it; both must be real paths."""
     return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+class HostPaths(BaseFilesystem):
+    """Paths below a root, which may begin with the root's own path, and links, whose targets are paths of the host."""
+
+    __slots__ = ("_prefixes", "_root")
+
+    _root: HostRoot
+    # Prefixes of host paths below the root, one for each spelling of the root.
+    _prefixes: tuple[str, ...]
+
+    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
+        text = os.fspath(path) if isinstance(path, os.PathLike) else path
+        below = self._below_host_root(text) if isinstance(text, str) else None
+        return paths.parse(text if below is None else below)
+
+    def _below_host_root(self, path: str) -> str | None:
+        for prefix in self._prefixes:
+            if path.startswith(prefix) or path == prefix[:-1]:
+                return path[len(prefix) - 1 :] or "/"
+        return None
+
+    def _climb(self, done: list[str], path: str) -> None:
+        if done and done[-1] != "..":
+            done.pop()
+        elif self.follow_symlinks == "allow":
+            done.append("..")
+        else:
+            raise self._outside(path)
+
+    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
+        # A link's target means the same here as for other programs: a path of the host.
+        top = "/".join(names.from_bytes(os.fsencode(part)) for part in self._root.path.split("/"))
+        if target == top or target.startswith(top.rstrip("/") + "/"):
+            return [], target[len(top) :]
+        if self.follow_symlinks != "allow":
+            raise self._outside(path)
+        return [".."] * len(paths.parse(top)[1]), target

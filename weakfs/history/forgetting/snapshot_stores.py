@@ -13,8 +13,8 @@ from attrs import field
 from weakfs.backends import HostFilesystem
 from weakfs.backends.session_references import contents_needed
 from weakfs.class_decorators import define
-from weakfs.history.forgetting.redaction import found_in
 from weakfs.history.forgetting.search import is_in_bytes
+from weakfs.history.forgetting.text_redaction import found_in
 from weakfs.session import MissingBlob, Session
 from weakfs.snapshots import Store, StoredSnapshot
 from weakfs.snapshots.store import manifests

@@ -30,7 +30,7 @@ TELLING: frozenset[str] = frozenset({tag_of(RolledBack), tag_of(Merged)})
 
 @runtime_checkable
 class ContentPool(Protocol):
-    """A pool whose values hold blobs: see `weakfs.session.codec.shared_values.Pool`."""
+    """A pool whose values hold blobs: see `weakfs.session.codec.blob_table.Pool`."""
 
     cls: type
 

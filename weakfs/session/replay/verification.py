@@ -15,8 +15,8 @@ from attrs import evolve, field
 from weakfs.class_decorators import define, frozen
 from weakfs.session.errors import MergeConflict, MissingBlob, SessionError
 from weakfs.session.events import Merged, RolledBack
-from weakfs.session.files.content_references import TELLING
 from weakfs.session.files.document_writer import Document
+from weakfs.session.files.needed_blobs import TELLING
 from weakfs.session.history.log import Log
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots

@@ -58,7 +58,7 @@ class Moments(Forks):
         if span.merge is None:
             return self._states(line, numbers)
         # Imported only when it is needed.
-        from weakfs.session.replay.reconstruction import Rebuilding
+        from weakfs.session.replay.verification import Rebuilding
 
         tables = Rebuilding(self._rules, line, self.session_id, self.origin_id).inside(numbers)
         if tables.keys() != numbers:

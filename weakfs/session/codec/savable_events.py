@@ -32,6 +32,6 @@ def accepted(
     if fit.is_always_safe or fit.is_safe(values, known):
         return event
     # This loads cattrs, which most programs that only dispatch events do not need.
-    from weakfs.session.codec.savable import accepted_value
+    from weakfs.session.codec.savable_values import accepted_value
 
     return accepted_value(registry, event, f"cannot take {named_type(shape.cls)}")

@@ -6,11 +6,11 @@ import json
 import os
 from typing import NamedTuple
 
-from weakfs.storage.engines.leases import check_fencing, lease_is_held, seconds_left
 from weakfs.storage.event_store import Lease
 from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import Descriptor, TemporaryFolder, read_all
 from weakfs.storage.folder.stream.locked_stream import LockedStream
+from weakfs.storage.lease_rules import check_fencing, lease_is_held, seconds_left
 
 LEASE = "lease"
 

@@ -19,8 +19,8 @@ from weakfs.session.record_log import RecordLog
 from weakfs.session.state import checked_text
 from weakfs.session.transactions.block import TransactionBlock
 from weakfs.session.transactions.cancellation import Cancellation, in_own_thread
+from weakfs.session.transactions.current_timeline import ACTIVE, Conclusion, Transaction, current_owner, innermost
 from weakfs.session.transactions.steps import Steps, run, supplied
-from weakfs.session.transactions.transaction import ACTIVE, Conclusion, Transaction, current_owner, innermost
 from weakfs.storage.errors import StorageError
 
 if TYPE_CHECKING:

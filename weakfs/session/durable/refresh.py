@@ -14,8 +14,8 @@ from weakfs.session.errors import SessionFileError
 from weakfs.session.events import RolledBack
 from weakfs.session.files.expansion import ExpansionExceeded
 from weakfs.session.replay.reduction import changed
+from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.transactions.steps import Steps, supplied
-from weakfs.session.trunk import SessionTrunk
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Frame as StoredFrame
 

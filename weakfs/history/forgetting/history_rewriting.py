@@ -8,7 +8,7 @@ from typing import Any, cast
 from attrs import define, field, fields, has
 from pyrsistent import pmap
 
-from weakfs.history.forgetting.redaction import Redaction
+from weakfs.history.forgetting.text_redaction import Redaction
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten

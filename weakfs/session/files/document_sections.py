@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from weakfs.class_decorators import frozen
-from weakfs.session.codec.shared_values import Json
+from weakfs.session.codec.blob_table import Json
 from weakfs.session.errors import SessionFileError
 
 # Files from this size on are parsed in parts, of at least this size each.

@@ -13,10 +13,11 @@ import attrs
 
 from weakfs.backends.host.disk_changes import CHANGES_ENTRY, CHANGES_FILE, apply
 from weakfs.backends.host.foreign_changes import by_program, found_before, looks_like
+from weakfs.backends.host.host_paths import HostPaths
 from weakfs.backends.host.os_errors import described_errors
-from weakfs.backends.host.root import HostRoot, Part, Work
+from weakfs.backends.host.root import Part, Work
 from weakfs.backends.host.stream import HostStream
-from weakfs.filesystem import BaseFilesystem, FileEntry, Note, paths
+from weakfs.filesystem import FileEntry, Note
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.primitives import UNSEARCHABLE, Searched
 from weakfs.platforms import garbage_collection_paused
@@ -34,7 +35,6 @@ from weakfs.reducers.events import (
     ModeChanged,
 )
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
-from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODIFIED_AT, Leaf, content_of, file, size_of
 from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Listing, Node, Segments, find, path_of
@@ -66,16 +66,13 @@ LISTED: dict[Kind, Node] = {
 }
 
 
-class HostFiles(BaseFilesystem):
+class HostFiles(HostPaths):
     """Entries of a host directory, each looked up on demand."""
 
-    __slots__ = ("_filesystem_id", "_prefixes", "_root", "_session")
+    __slots__ = ("_filesystem_id", "_session")
 
     _filesystem_id: str
-    _root: HostRoot
     _session: Session
-    # Prefixes of host paths below the root, one for each spelling of the root.
-    _prefixes: tuple[str, ...]
 
     @property
     def background(self) -> BackgroundProcesses:
@@ -86,34 +83,6 @@ class HostFiles(BaseFilesystem):
     def filesystem_id(self) -> str:
         """The id of this filesystem in snapshots."""
         return self._filesystem_id
-
-    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
-        text = os.fspath(path) if isinstance(path, os.PathLike) else path
-        below = self._below_host_root(text) if isinstance(text, str) else None
-        return paths.parse(text if below is None else below)
-
-    def _below_host_root(self, path: str) -> str | None:
-        for prefix in self._prefixes:
-            if path.startswith(prefix) or path == prefix[:-1]:
-                return path[len(prefix) - 1 :] or "/"
-        return None
-
-    def _climb(self, done: list[str], path: str) -> None:
-        if done and done[-1] != "..":
-            done.pop()
-        elif self.follow_symlinks == "allow":
-            done.append("..")
-        else:
-            raise self._outside(path)
-
-    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
-        # A link's target means the same here as for other programs: a path of the host.
-        top = "/".join(names.from_bytes(os.fsencode(part)) for part in self._root.path.split("/"))
-        if target == top or target.startswith(top.rstrip("/") + "/"):
-            return [], target[len(top) :]
-        if self.follow_symlinks != "allow":
-            raise self._outside(path)
-        return [".."] * len(paths.parse(top)[1]), target
 
     def lookup(self, segments: Segments) -> Node | None:
         self._root.check_in_place()
