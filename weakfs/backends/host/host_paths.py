@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from weakfs.filesystem import BaseFilesystem, paths
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.snapshots.directory.directory import HostDirectory
-
-if TYPE_CHECKING:
-    from weakfs.backends.host.root import HostRoot
 
 
 def open_root(root: str) -> HostDirectory:
@@ -76,11 +72,15 @@ def is_inside(path: str, root: str) -> bool:
 class HostPaths(BaseFilesystem):
     """Paths below a root, which may begin with the root's own path, and links, whose targets are paths of the host."""
 
-    __slots__ = ("_prefixes", "_root")
+    __slots__ = ("_prefixes",)
 
-    _root: HostRoot
     # Prefixes of host paths below the root, one for each spelling of the root.
     _prefixes: tuple[str, ...]
+
+    @property
+    def root(self) -> str:
+        """The root, as a path without links."""
+        raise NotImplementedError
 
     def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
         text = os.fspath(path) if isinstance(path, os.PathLike) else path
@@ -103,7 +103,7 @@ class HostPaths(BaseFilesystem):
 
     def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
         # A link's target means the same here as for other programs: a path of the host.
-        top = "/".join(names.from_bytes(os.fsencode(part)) for part in self._root.path.split("/"))
+        top = "/".join(names.from_bytes(os.fsencode(part)) for part in self.root.split("/"))
         if target == top or target.startswith(top.rstrip("/") + "/"):
             return [], target[len(top) :]
         if self.follow_symlinks != "allow":

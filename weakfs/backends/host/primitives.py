@@ -15,7 +15,7 @@ from weakfs.backends.host.disk_changes import CHANGES_ENTRY, CHANGES_FILE, apply
 from weakfs.backends.host.foreign_changes import by_program, found_before, looks_like
 from weakfs.backends.host.host_paths import HostPaths
 from weakfs.backends.host.os_errors import described_errors
-from weakfs.backends.host.root import Part, Work
+from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
 from weakfs.filesystem import FileEntry, Note
 from weakfs.filesystem.operations.read import PathArg
@@ -69,9 +69,10 @@ LISTED: dict[Kind, Node] = {
 class HostFiles(HostPaths):
     """Entries of a host directory, each looked up on demand."""
 
-    __slots__ = ("_filesystem_id", "_session")
+    __slots__ = ("_filesystem_id", "_root", "_session")
 
     _filesystem_id: str
+    _root: HostRoot
     _session: Session
 
     @property
