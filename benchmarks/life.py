@@ -29,7 +29,7 @@ from attrs import define, field, fields_dict
 
 from benchmarks.units import bytes_text, count_text, time_text
 from weakfs import Session, Toolset
-from weakfs.session.history.packing import PackedRecords, pack_rows
+from weakfs.session.history.packed_rows import PackedRecords, pack_rows
 from weakfs.tools import ToolCall
 
 FILES = 200

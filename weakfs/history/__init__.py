@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from weakfs.history.forgetting.forget import Forgetting, forget
     from weakfs.history.git_export.export import ExportReport, export_git
     from weakfs.history.git_export.repository import ExportRefused
-    from weakfs.history.git_import.importing import ImportReport, import_git
+    from weakfs.history.git_import.import_git import ImportReport, import_git
     from weakfs.history.git_import.objects import ImportRefused
     from weakfs.history.git_import.tree_changes import SkippedEntry
     from weakfs.history.retention.policy import Holder, PruneReport, Retention
-    from weakfs.history.retention.pruning import prune
+    from weakfs.history.retention.prune import prune
     from weakfs.history.sql import QueryResult, run_query
     from weakfs.history.timeline_rows import ChangedFile, TimelineRow, timeline
 

@@ -19,8 +19,8 @@ from weakfs.session.subscriptions import Bus
 from weakfs.session.undo.undo import Undo
 
 if TYPE_CHECKING:
-    from weakfs.session.durable.async_opening import AsyncWhere
-    from weakfs.session.durable.opening import Durability, OnOthers, Where
+    from weakfs.session.durable.aopen_session import AsyncWhere
+    from weakfs.session.durable.open_session import Durability, OnOthers, Where
 
 
 class Session(Undo):
@@ -130,7 +130,7 @@ class Session(Undo):
         Raise `SessionFileError` if the stream is not a session or is damaged, and `StorageError` if the storage cannot
         be read.
         """
-        from weakfs.session.durable.opening import Options, open_session
+        from weakfs.session.durable.open_session import Options, open_session
 
         return open_session(
             lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
@@ -160,8 +160,8 @@ class Session(Undo):
         methods use a second client, which blocks. An `AsyncStorage` has no second client, so they raise `StorageError`
         if they would have to wait for it on the loop.
         """
-        from weakfs.session.durable.async_opening import aopen_session
-        from weakfs.session.durable.opening import Options
+        from weakfs.session.durable.aopen_session import aopen_session
+        from weakfs.session.durable.open_session import Options
 
         return await aopen_session(
             lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
@@ -175,7 +175,7 @@ class Session(Undo):
 
         Raise `SessionError` if a session with its id exists there.
         """
-        from weakfs.session.durable.opening import copy_session
+        from weakfs.session.durable.open_session import copy_session
 
         def copy() -> None:
             target = type(self).open(where, self.session_id, durability=durability, registry=self.registry)
@@ -250,13 +250,13 @@ class Session(Undo):
         continue. Raise `SessionError` for a session in memory, which only this process can change: use `subscribe`
         instead.
         """
-        from weakfs.session.durable.watching import watch
+        from weakfs.session.durable.watch import watch
 
         return watch(self, self.refresh, timeout)
 
     def awatch(self, *, timeout: float | None = None) -> AsyncIterator[Record]:
         """Follow the session as `watch` does, with `async for`."""
-        from weakfs.session.durable.watching import awatch
+        from weakfs.session.durable.watch import awatch
 
         return awatch(self, self.arefresh, timeout)
 

@@ -45,25 +45,25 @@ def _memory() -> Engine:
 
 
 def _sqlite() -> Engine:
-    from weakfs.storage.engines.sqlite.opening import ENGINE
+    from weakfs.storage.engines.sqlite.open_url import ENGINE
 
     return ENGINE
 
 
 def _postgresql() -> Engine:
-    from weakfs.storage.engines.postgresql.opening import ENGINE
+    from weakfs.storage.engines.postgresql.open_url import ENGINE
 
     return ENGINE
 
 
 def _objects() -> Engine:
-    from weakfs.storage.engines.objects.opening import ENGINE
+    from weakfs.storage.engines.objects.open_url import ENGINE
 
     return ENGINE
 
 
 def _redis() -> Engine:
-    from weakfs.storage.engines.redis.opening import ENGINE
+    from weakfs.storage.engines.redis.open_url import ENGINE
 
     return ENGINE
 

@@ -20,7 +20,7 @@ from weakfs.backends.container import (
     ImageNotFound,
     Podman,
     containers,
-    opening,
+    find_or_create,
     remove_unused,
     replacement,
 )
@@ -169,10 +169,10 @@ def test_processes_with_separate_stores_create_one_container_for_a_session(
 ) -> None:
     session = Session()
     session.save(tmp_path / "session.json")
-    find = opening._find
+    find = find_or_create._find
 
     def find_and_be_overtaken(*words: object, **named: object) -> None:
-        monkeypatch.setattr(opening, "_find", find)
+        monkeypatch.setattr(find_or_create, "_find", find)
         assert find(*words, **named) is None  # type: ignore[arg-type]  # as they are
         files = opened(podman, Session.load(tmp_path / "session.json"), tmp_path / "other store")
         files.exec("echo kept > kept")
@@ -182,7 +182,7 @@ def test_processes_with_separate_stores_create_one_container_for_a_session(
             files.close()
 
     others: list[ContainerFilesystem] = []
-    monkeypatch.setattr(opening, "_find", find_and_be_overtaken)
+    monkeypatch.setattr(find_or_create, "_find", find_and_be_overtaken)
     if is_in_use:
         with pytest.raises(OSError, match="another process uses it") as caught:
             opened(podman, session, tmp_path / "store")

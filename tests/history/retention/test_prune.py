@@ -186,7 +186,7 @@ KILLED = """
 import os, signal, sys
 from weakfs import Session
 from weakfs.history import Retention, prune
-from weakfs.session.durable.checkpoints import checkpoints, reset, trimming
+from weakfs.session.durable.checkpoints import checkpoints, reset, trim_stream
 where, place = sys.argv[1:]
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -195,7 +195,7 @@ if place == "append":
 elif place == "checkpoint":
     checkpoints.Checkpointing._put_checkpoint = die
 else:
-    trimming.trim = die
+    trim_stream.trim = die
 prune(Session.open(where, "mine"), Retention(max_records=1, max_snapshots=1))
 """
 

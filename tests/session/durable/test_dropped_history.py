@@ -16,7 +16,7 @@ from weakfs.history import timeline
 from weakfs.reducers.events import FileWritten
 from weakfs.session import MissingBlob, SessionConflict, UnknownSnapshot
 from weakfs.session.durable.history import GAP
-from weakfs.session.durable.opening import Where
+from weakfs.session.durable.open_session import Where
 from weakfs.session.errors import RecordsDropped
 from weakfs.tools import ToolCall, ToolCalls
 from weakfs.tools.calls.finished_calls import FinishedCalls

@@ -20,7 +20,7 @@ from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import HostFilesystem, InMemoryFilesystem, Registry, Session, Toolset
 from weakfs.reducers import FileTree
 from weakfs.session import RolledBack, SessionClosed, SessionConflict, SessionError, UnknownSnapshot, UnsupportedVersion
-from weakfs.session.durable.opening import event_store
+from weakfs.session.durable.open_session import event_store
 from weakfs.storage import LeaseLost, OutcomeUnknown, StorageDamaged, StorageError
 from weakfs.storage.folder import FolderEventStore
 from weakfs.tools import ToolCalls

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
-from weakfs.session.durable.opening import OnOthers
+from weakfs.session.durable.open_session import OnOthers
 from weakfs.storage import StorageError
 
 

@@ -13,10 +13,10 @@ import pytest
 from tests.sampling import is_exhaustive
 from tests.session.durable.streams import MemoryStreams
 from weakfs import InMemoryFilesystem, Session, Toolset
-from weakfs.session.durable import opening
+from weakfs.session.durable import open_session
 from weakfs.session.durable.checkpoints import checkpoints
 from weakfs.session.durable.checkpoints.copies import COPY
-from weakfs.session.durable.checkpoints.trimming import digests_of
+from weakfs.session.durable.checkpoints.trim_stream import digests_of
 from weakfs.storage import Checkpoint
 from weakfs.storage.folder import FolderEventStore
 from weakfs.tools import ToolCalls
@@ -139,7 +139,7 @@ def test_a_copy_that_is_not_compressed_is_read(store: MemoryStreams) -> None:
     store.fill("s", list(store.read("s")), contents, Checkpoint(checkpoint.number, document))
     with pytest.MonkeyPatch.context() as patch:
         # That function would supply the content.
-        patch.setattr(opening, "content_from_frames", lambda *_: None)
+        patch.setattr(open_session, "content_from_frames", lambda *_: None)
         assert InMemoryFilesystem(Session.open(store)).read_bytes("/a").content == content
 
 

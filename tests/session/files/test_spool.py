@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from weakfs import InMemoryFilesystem, Session
 from weakfs.filesystem import Limits
-from weakfs.session.codec.encoding import AS_IT_IS
+from weakfs.session.codec.encoder import AS_IT_IS
 from weakfs.session.files import spool
 from weakfs.session.files.spool import LONG, pieces_of
 

@@ -8,7 +8,7 @@ from attrs import frozen
 from weakfs import Registry, Session
 from weakfs.session import append_all
 from weakfs.session.history.log import STRETCH
-from weakfs.session.history.packing import AT_ONCE, NEAR, PackedRecords, PackedValues, is_loose
+from weakfs.session.history.packed_rows import AT_ONCE, NEAR, PackedRecords, PackedValues, is_loose
 from weakfs.session.history.record_columns import column_stretches
 
 ENOUGH = STRETCH * (NEAR + 4) + 17
@@ -97,7 +97,7 @@ FEW = 3
 def few_loose(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave only a few stretches of a file as columns, so that a history need not be long to have compressed ones."""
     monkeypatch.setattr("weakfs.session.files.record_reader.LOOSE", FEW)
-    monkeypatch.setattr("weakfs.session.history.packing.LOOSE", FEW)
+    monkeypatch.setattr("weakfs.session.history.packed_rows.LOOSE", FEW)
 
 
 @pytest.mark.usefixtures("few_loose")

@@ -15,7 +15,7 @@ from weakfs.backends.checkout import CheckoutDirectory, changed_paths
 from weakfs.backends.container.commands.command import run_command
 from weakfs.backends.container.container import Container
 from weakfs.backends.container.files import ContainerFiles, host_text, variables
-from weakfs.backends.container.opening import attach, open_container
+from weakfs.backends.container.find_or_create import attach, open_container
 from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions, check_text
 from weakfs.backends.container.podman import Podman
 from weakfs.backends.container.root import ContainerRoot

@@ -8,7 +8,7 @@ from attrs import evolve, field, frozen
 
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem.paths import normalize
-from weakfs.history.forgetting.history_rewriting import Mapper, Rewriting
+from weakfs.history.forgetting.history_rewrite import Mapper, Rewriting
 from weakfs.history.forgetting.path_contents import contents_at, forms_of_contents, redactions_of_path
 from weakfs.history.forgetting.search import files_with_forms
 from weakfs.history.forgetting.snapshot_stores import compact, drop, snapshots_with, stores_of

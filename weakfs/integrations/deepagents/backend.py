@@ -22,8 +22,8 @@ from deepagents.backends.protocol import (
 
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.deepagents.exchange import Dialect, Exchange
-from weakfs.integrations.deepagents.reading import READING
-from weakfs.integrations.deepagents.writing import WRITING
+from weakfs.integrations.deepagents.read_operations import READING
+from weakfs.integrations.deepagents.write_operations import WRITING
 from weakfs.integrations.fair_lock import Turns
 from weakfs.session import Session
 from weakfs.tools import Capability, Policy, Tool, ToolResult, Toolset

@@ -15,6 +15,6 @@ except OSError as error:
         f"cannot use weakfs.integrations.mount: {error}; install FUSE, on Debian: apt-get install fuse3"
     ) from error
 
-from weakfs.integrations.mount.mounting import Mount, MountError, mount
+from weakfs.integrations.mount.mounted_directory import Mount, MountError, mount
 
 __all__ = ["Mount", "MountError", "mount"]

@@ -2,7 +2,7 @@
 
 Going through 10,000 records one by one costs 5 to 8 µs of checks for each. Going through them one field at a time
 needs the checks only once per field, at the speed of `map`. Records that do not fit, or are malformed, take the
-slow path, which can say what is wrong (`weakfs.session.codec.decoding`).
+slow path, which can say what is wrong (`weakfs.session.codec.decoder`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from weakfs.messages import a_type
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Rope
 from weakfs.session.codec.blob_table import Json
-from weakfs.session.codec.encoding import Writing
+from weakfs.session.codec.encoder import Writing
 from weakfs.session.codec.field_types import DEEPEST
 from weakfs.session.codec.scalars import ATOMS, simple_types
 from weakfs.session.codec.type_check import is_frozen

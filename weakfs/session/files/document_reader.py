@@ -13,7 +13,7 @@ from weakfs.session.blobs.blob import ContentSource
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.blob_table import Json, read_blobs
 from weakfs.session.codec.columns import MANY, Columns
-from weakfs.session.codec.decoding import Reading
+from weakfs.session.codec.decoder import Reading
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.document_sections import Section
 from weakfs.session.files.expansion import Expansion

@@ -24,13 +24,13 @@ from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.columns import MANY, Columns
-from weakfs.session.codec.encoding import AS_IT_IS, Writing
+from weakfs.session.codec.encoder import AS_IT_IS, Writing
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import JsonArray, JsonObject, Spool
 from weakfs.session.history.keyframes import PackedMark
 from weakfs.session.history.log import Log
-from weakfs.session.history.packing import Block, PackedValues, are_same
+from weakfs.session.history.packed_rows import Block, PackedValues, are_same
 from weakfs.session.history.record_columns import RecordColumns, column_stretches, numbers_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots

@@ -18,14 +18,14 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.columns import Columns
-from weakfs.session.codec.decoding import Reading
+from weakfs.session.codec.decoder import Reading
 from weakfs.session.errors import SessionFileError
 from weakfs.session.files.document_sections import Section, parts_of
 from weakfs.session.files.expansion import Expansion
 from weakfs.session.files.fields import Fields
 from weakfs.session.files.needed_blobs import TELLING
 from weakfs.session.history.log import STRETCH, Log, Packed
-from weakfs.session.history.packing import (
+from weakfs.session.history.packed_rows import (
     LOOSE,
     PackedRecords,
     PackedValues,

@@ -245,7 +245,7 @@ def _checked(document: Any) -> dict[str, Any]:
 
 
 def _parsed_slowly(data: bytes) -> Any:
-    """Parse JSON for which orjson runs out of memory and whose layout is not the writer's; see `sections`."""
+    """Parse JSON for which orjson runs out of memory and whose layout is not the writer's; see `document_sections`."""
 
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is not a JSON value")

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import orjson
 
-from weakfs.session.codec.encoding import AS_IT_IS
+from weakfs.session.codec.encoder import AS_IT_IS
 from weakfs.session.files.atomic_write import unsaved
 
 # Up to this much text is kept in memory; the rest goes to an unnamed file, except for small pieces.

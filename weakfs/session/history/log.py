@@ -3,7 +3,7 @@
 It keeps the session's records, and the values of a slice that only grows. A `Log` is a stretch of items and a length;
 each stretch is chained to the one before it. A longer log appends to the same stretch, so that a thousand versions
 share their items. If the position after a log's last item is already taken, appending starts a new stretch. An old
-stretch may be packed (`weakfs.session.history.packing`), which changes no version.
+stretch may be packed (`weakfs.session.history.packed_rows`), which changes no version.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.session.history.log import STRETCH, Log
-from weakfs.session.history.packing import Block, PackedRecords, Recent, loose, unpack_columns
+from weakfs.session.history.packed_rows import Block, PackedRecords, Recent, loose, unpack_columns
 
 if TYPE_CHECKING:
     from weakfs.session.replay.reduction import Row

@@ -21,7 +21,7 @@ from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.history.keyframes import STRETCH, Keyframes, Mark, PackedMark
 from weakfs.session.history.loaded_past import NO_MARKS, Past
 from weakfs.session.history.log import Log
-from weakfs.session.history.packing import Packing
+from weakfs.session.history.packed_rows import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.replay.reduction import Row, advance

@@ -84,7 +84,7 @@ class _SessionSource:
     def version(self) -> str:
         """Return a string that is different after each change: the newest frame, or the state of the file."""
         from weakfs.cli.sessions import Location, is_location
-        from weakfs.session.durable.opening import stream_of
+        from weakfs.session.durable.open_session import stream_of
         from weakfs.storage import open_event_store
 
         if not is_location(self.file):

@@ -15,7 +15,7 @@ from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output, progress
 from weakfs.cli.sessions import Location, load, opened
 from weakfs.session import MissingBlob, SessionError
-from weakfs.session.durable.opening import stream_of
+from weakfs.session.durable.open_session import stream_of
 from weakfs.session.errors import RecordsDropped
 from weakfs.storage import open_event_store
 from weakfs.storage.engines.urls import redacted

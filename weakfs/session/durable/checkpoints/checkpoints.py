@@ -16,7 +16,8 @@ from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.checkpoints.checkpoint_document import Moment, Written, written_checkpoint
 from weakfs.session.durable.checkpoints.copies import ContentFromFrames, copies_of
-from weakfs.session.durable.checkpoints.document import (
+from weakfs.session.durable.checkpoints.log_slices import StoredHead
+from weakfs.session.durable.checkpoints.state_document import (
     FORMAT,
     VERSION,
     LoadedCheckpoint,
@@ -26,7 +27,6 @@ from weakfs.session.durable.checkpoints.document import (
     StoredStates,
     document_of,
 )
-from weakfs.session.durable.checkpoints.log_slices import StoredHead
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
@@ -237,7 +237,7 @@ class Checkpointing:
         The frame is stored and has replaced the timeline `before`. Its document is enough to open the session, so
         errors of the storage are only logged: a later checkpoint or compaction makes up for what they prevented.
         """
-        from weakfs.session.durable.checkpoints.trimming import trim
+        from weakfs.session.durable.checkpoints.trim_stream import trim
 
         self.pending = 0
         last, self.last = self.last, written

@@ -14,7 +14,7 @@ from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.durable.history import stretches
 from weakfs.session.history.log import STRETCH, Log
-from weakfs.session.history.packing import are_same
+from weakfs.session.history.packed_rows import are_same
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules

@@ -8,7 +8,7 @@ from itertools import takewhile
 from weakfs.session.blobs.rope import joined
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.checkpoints.copies import copied_after, copied_digest
-from weakfs.session.durable.checkpoints.document import StateDocument
+from weakfs.session.durable.checkpoints.state_document import StateDocument
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import parsed

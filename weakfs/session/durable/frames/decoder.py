@@ -19,7 +19,7 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.blob_table import Json, read_blobs
 from weakfs.session.codec.columns import Columns
-from weakfs.session.codec.decoding import Reading
+from weakfs.session.codec.decoder import Reading
 from weakfs.session.durable.checkpoints.copies import COPY, ContentFromFrames, Copies, copied_digest
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, digest_in, events_of

@@ -18,7 +18,7 @@ import orjson
 from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec.blob_table import Json
-from weakfs.session.codec.encoding import AS_IT_IS, Writing
+from weakfs.session.codec.encoder import AS_IT_IS, Writing
 from weakfs.session.durable.frames.frame_blobs import INLINE, FrameBlobs, KnownDigests, inline
 from weakfs.session.durable.frames.state_difference import pools_that_compare, write_table
 from weakfs.session.events import Merged, RolledBack

@@ -1,4 +1,4 @@
-"""JSON to values: cattrs with strict hooks, for the types of a registry; the counterpart of `encoding`."""
+"""JSON to values: cattrs with strict hooks, for the types of a registry; the counterpart of `encoder`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from cattrs.gen import make_dict_unstructure_fn
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.blob_table import Blobs, Json, Pool, PoolWriter
-from weakfs.session.codec.decoding import Reading, stored_names
+from weakfs.session.codec.decoder import Reading, stored_names
 from weakfs.session.codec.field_types import DEEPEST, plain_key
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.codec.scalars import ATOMS, enum_row, plain_atom, simple_types

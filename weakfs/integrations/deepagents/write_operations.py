@@ -11,7 +11,7 @@ from deepagents.backends.utils import perform_string_replacement
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import WriteMode
 from weakfs.integrations.deepagents.exchange import answered, exchange_of
-from weakfs.integrations.deepagents.reading import error_code_of
+from weakfs.integrations.deepagents.read_operations import error_code_of
 from weakfs.messages import plural
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from weakfs.backends import HostFilesystem
 from weakfs.history.retention.policy import PruneReport, Retention
-from weakfs.history.retention.session_pruning import prune_session
-from weakfs.history.retention.snapshot_pruning import prune_store
+from weakfs.history.retention.prune_session import prune_session
+from weakfs.history.retention.prune_snapshots import prune_store
 from weakfs.session import Session
 from weakfs.snapshots import Store
 

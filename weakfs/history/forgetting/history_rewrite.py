@@ -20,7 +20,7 @@ from weakfs.session.blobs.rope import Rope, joined
 from weakfs.session.errors import MissingBlob
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
-from weakfs.session.history.packing import Packing
+from weakfs.session.history.packed_rows import Packing
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.replay.reduction import Row, changed, event_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weakfs.session.codec.blob_table import Json
-from weakfs.session.durable.checkpoints.document import document_of
+from weakfs.session.durable.checkpoints.state_document import document_of
 from weakfs.session.durable.frames.decoder import parsed
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import EventStore
