@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
@@ -75,6 +76,17 @@ async def printed(sandbox: SandboxSession, started: PtyExecUpdate, end: bytes) -
     return output
 
 
+async def last_answer(sandbox: SandboxSession, started: PtyExecUpdate, chars: str) -> PtyExecUpdate:
+    """Type into a terminal, and return the last answer with all output once the command has ended."""
+    assert started.process_id is not None
+    answer = await sandbox.pty_write_stdin(session_id=started.process_id, chars=chars, yield_time_s=20)
+    output = answer.output
+    while answer.process_id is not None:
+        answer = await sandbox.pty_write_stdin(session_id=started.process_id, chars="", yield_time_s=20)
+        output += answer.output
+    return replace(answer, output=output)
+
+
 def test_a_command_in_a_terminal_reads_typed_input_and_its_changes_are_undone(tmp_path: Path) -> None:
     from agents.sandbox.errors import PtySessionNotFoundError
 
@@ -87,7 +99,7 @@ def test_a_command_in_a_terminal_reads_typed_input_and_its_changes_are_undone(tm
         output = await printed(sandbox, started, b"/workspace\r\n")
         assert re.fullmatch(rb"/dev/pts/\d+\r\nred \S+\r\n/workspace\r\n", output)
         assert started.process_id is not None
-        ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars="Ann\n", yield_time_s=20)
+        ended = await last_answer(sandbox, started, "Ann\n")
         assert (ended.process_id, ended.exit_code, ended.output) == (None, 3, b"Ann\r\n")
         assert (await sandbox.read(Path("new"))).read() == b"hello Ann\n"
         with pytest.raises(PtySessionNotFoundError):
@@ -102,11 +114,11 @@ def test_a_command_in_a_terminal_reads_typed_input_and_its_changes_are_undone(tm
 @pytest.mark.parametrize(("key", "number"), [("\x03", 2), ("\x1c", 3)])
 def test_keys_of_a_terminal_send_their_signals(tmp_path: Path, key: str, number: int) -> None:
     async def act(sandbox: SandboxSession, session: Session) -> None:
-        words = ("sh", "-c", "echo ready; exec sleep 60")
+        words = ("sh", "-c", "echo ready; exec sleep 1000")
         started = await sandbox.pty_exec_start(*words, shell=False, tty=True, yield_time_s=0.25)
         assert started.process_id is not None
         await printed(sandbox, started, b"ready\r\n")
-        ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars=key, yield_time_s=20)
+        ended = await last_answer(sandbox, started, key)
         assert (ended.process_id, ended.exit_code) == (None, 128 + number)
 
     drive(act, tmp_path)
@@ -124,7 +136,7 @@ def test_a_command_without_a_terminal_keeps_running_and_has_no_input(tmp_path: P
             await sandbox.pty_write_stdin(session_id=started.process_id, chars="x")
         # Files are read and written meanwhile.
         await sandbox.write(Path("beside"), io.BytesIO(b"1"))
-        ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars="", yield_time_s=20)
+        ended = await last_answer(sandbox, started, "")
         assert (ended.process_id, ended.exit_code, ended.output) == (None, 0, b"late\n")
         assert session.undo().paths == ("/beside",)
 
@@ -194,7 +206,7 @@ def test_commands_run_while_others_keep_running(tmp_path: Path) -> None:
         assert states == ["running", *["ended"] * 4]
         assert (await sandbox.ls("."))[0].path == "/workspace/made"
         assert session.undo().paths == ("/made",)
-        await sandbox.pty_write_stdin(session_id=server.process_id, chars="\x04", yield_time_s=20)
+        await last_answer(sandbox, server, "\x04")
         # When it has the files to itself again, a command that times out is undone.
         with pytest.raises(ExecTimeoutError):
             await sandbox.exec("touch half; sleep 60", timeout=0.5)
@@ -206,10 +218,11 @@ def test_commands_run_while_others_keep_running(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("key", "number"), [("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT)])
 def test_keys_send_signals_that_the_program_itself_ignores(tmp_path: Path, key: str, number: signal.Signals) -> None:
     async def act(sandbox: SandboxSession, session: Session) -> None:
-        started = await sandbox.pty_exec_start("echo ready; sleep 60", tty=True, yield_time_s=0.25)
+        # A shell may lose SIGINT between forking and executing a program, so it must not fork after "ready".
+        started = await sandbox.pty_exec_start("echo ready; exec sleep 1000", tty=True, yield_time_s=0.25)
         assert started.process_id is not None
         await printed(sandbox, started, b"ready\r\n")
-        ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars=key, yield_time_s=20)
+        ended = await last_answer(sandbox, started, key)
         assert (ended.process_id, ended.exit_code) == (None, 128 + number)
 
     before = signal.signal(number, signal.SIG_IGN)
@@ -229,7 +242,7 @@ def test_a_cancelled_answer_leaves_the_command_running(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await waiting
         await sandbox.write(Path("go"), io.BytesIO())
-        ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars="", yield_time_s=20)
+        ended = await last_answer(sandbox, started, "")
         assert (ended.exit_code, ended.output) == (0, b"done\n")
 
     drive(act, tmp_path)
