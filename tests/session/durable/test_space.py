@@ -13,8 +13,9 @@ import pytest
 from tests.sampling import is_exhaustive
 from tests.session.durable.streams import MemoryStreams
 from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs.history import forget
 from weakfs.session.durable import open_session
-from weakfs.session.durable.checkpoints import checkpoints
+from weakfs.session.durable.checkpoints import checkpoints, log_slices
 from weakfs.session.durable.checkpoints.copies import COPY
 from weakfs.session.durable.checkpoints.trim_stream import digests_of
 from weakfs.storage import Checkpoint
@@ -176,6 +177,48 @@ def test_compacting_deletes_contents_that_only_dropped_records_needed(store: Mem
     session.compact(keep=0, keep_calls=100)
     for one in (session, Session.open(store)):
         assert one[ToolCalls].all() == before[-100:]
+
+
+def called_and_compacted(session: Session, calls: int) -> Session:
+    """Drop all records of a session whose calls have arguments that are stored as contents of their own."""
+    tools = Toolset(session)
+    for number in range(calls):
+        tools.call("write_file", {"path": "/a", "content": f"{number} {'long ' * 300}"}, call_id=f"c{number}")
+    session.compact(keep=0)
+    return session
+
+
+@pytest.mark.parametrize("kind", ["memory", "stored"])
+def test_a_copy_has_the_contents_of_calls_whose_records_were_dropped(kind: str) -> None:
+    source = Session(session_id="s") if kind == "memory" else Session.open(MemoryStreams(), "s")
+    called_and_compacted(source, 2 * log_slices.LEAST)
+    target = MemoryStreams()
+    source.copy_to(target)
+    copy = Session.open(target)
+    assert copy[ToolCalls].all() == source[ToolCalls].all()
+    assert copy.to_bytes() == source.to_bytes()
+
+
+@pytest.mark.parametrize("scheme", ["folder", "sqlite"])
+def test_forgetting_leaves_the_contents_of_calls_whose_records_were_dropped(tmp_path: Path, scheme: str) -> None:
+    url = f"{scheme}:{tmp_path / 'sessions'}"
+    calls = 2 * log_slices.LEAST
+    forget(called_and_compacted(Session.open(url, "s"), calls), text="100 long long")
+    with Session.open(url, "s") as session:
+        arguments = [call.arguments for call in session[ToolCalls].all()]
+        assert len(arguments) == calls
+        assert "[forgotten" in str(arguments[100])
+        assert "127 long" in str(arguments[127])
+
+
+def test_each_call_whose_record_was_dropped_is_stored_once(
+    store: MemoryStreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_slices, "MOST", log_slices.LEAST)
+    called_and_compacted(Session.open(store, "s"), 8 * log_slices.LEAST)
+    documents = b"".join(store.contents("s").values())
+    for number in (0, 100, 500):
+        assert documents.count(b'"call_id":"c%d"' % number) == 1
 
 
 def test_a_session_that_has_fallen_behind_still_reads_its_files(store: MemoryStreams) -> None:

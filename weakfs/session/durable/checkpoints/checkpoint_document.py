@@ -18,6 +18,7 @@ from weakfs.session.history.keyframes import GAP, Mark
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import Table
 
 # A keyframe is kept, for reading history, when the frames since the last one take up this many times its size.
 MARK_FACTOR = 8
@@ -77,13 +78,14 @@ def written_checkpoint(
     rows = list(whole.rows.since(max(last.seq - whole.dropped, 0)))
     document = StateDocument(moment.rules, last.digests)
     runs = event_runs(moment.rules, line, moment.counts, moment.kept_from, last.runs, rows)
-    heads, chunks = log_heads(line.logs, runs, last.heads, StateDocument(moment.rules, {}).logs_text)
+    contents: dict[str, Content] = {}
+    heads, chunks = log_heads(line.logs, runs, last.heads, lambda logs: _logs_text(moment.rules, logs, there, contents))
+    contents |= chunks
     body = document.written(line, runs, heads)
     states_of = document.blobs.by_digest
     copies: dict[str, str] = {}
     if not is_reset:
         copies = copies_to_make(there, states_of, last.copies, moment.number, writer)
-    contents: dict[str, Content] = dict(chunks)
     cost = last.size + sum(len(states_of[digest]) for digest in copies)
     mark, marks, since_mark = _marks(moment, last, document, runs, cost, contents)
     of_records, states = _states(moment, last, document, rows, contents)
@@ -130,6 +132,16 @@ def written_checkpoint(
         heads,
     )
     return text, written, contents
+
+
+def _logs_text(rules: Rules, logs: Table, there: StreamContents, contents: dict[str, Content]) -> bytes:
+    """Return a document of LOG slices, and add the contents that it refers to."""
+    document = StateDocument(rules, {})
+    text = document.logs_text(logs)
+    contents |= document.blobs.by_digest
+    contents |= there.missing_of(document.stored)
+    document.close()
+    return text
 
 
 def _marks(
