@@ -136,7 +136,9 @@ def test_replacing_an_existing_file_is_reported_or_refused() -> None:
 
 def test_a_move_to_its_own_path_is_an_update() -> None:
     fs = filesystem(a="1\n")
-    assert apply(fs, "*** Update File: a", "*** Move to: ./a", "@@", "-1", "+2").replaced == ()
+    report = apply(fs, "*** Update File: a", "*** Move to: ./a", "@@", "-1", "+2")
+    assert (report.replaced, report.changed_paths) == ((), ("/a",))
+    assert report.ops == PatchOps(update=1)
     assert contents(fs) == {"/a": "2\n"}
 
 

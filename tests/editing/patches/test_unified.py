@@ -10,7 +10,15 @@ import pytest
 
 from tests.models import patches
 from weakfs.backends import InMemoryFilesystem
-from weakfs.editing import HunkRejected, PatchError, PatchOps, PatchParseError, PatchReport, apply_patch
+from weakfs.editing import (
+    HunkRejected,
+    PatchError,
+    PatchOps,
+    PatchParseError,
+    PatchReport,
+    UpdateTargetNotFound,
+    apply_patch,
+)
 
 
 def filesystem(**files: str) -> InMemoryFilesystem:
@@ -206,6 +214,38 @@ def test_a_new_and_a_deleted_file() -> None:
     )
     assert patches.files_of(fs) == {"d/new": "a\nb\n"}
     assert report.ops == PatchOps(add=1, delete=1)
+
+
+@pytest.mark.parametrize("names", ["--- a/d/new\n+++ b/d/new\n", "--- d/new\n+++ d/new\n"])
+def test_lines_added_to_nothing_make_a_missing_file(names: str) -> None:
+    fs = filesystem()
+    report = apply(fs, f"{names}@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n")
+    assert patches.files_of(fs) == {"d/new": "a\nb"}
+    assert report.ops == PatchOps(add=1)
+
+
+@pytest.mark.parametrize(
+    "diff",
+    [
+        "--- a/d/new\n+++ b/d/new\n@@ -1 +1,2 @@\n x\n+a\n",
+        "--- a/d/new\n+++ b/d/new\n@@ -4,0 +5 @@\n+a\n",
+        "--- a/d/new\n+++ b/d/new\n@@ -0,0 +1 @@\n+a\n@@ -4,0 +6 @@\n+b\n",
+        "--- old/new\n+++ other/new\n@@ -0,0 +1 @@\n+a\n",
+        "--- a/new\n+++ a/new\n@@ -0,0 +1 @@\n+a\n",
+        "diff --git a/new b/new\n--- a/new\n+++ b/new\n@@ -0,0 +1 @@\n+a\n",
+    ],
+)
+def test_another_diff_of_a_missing_file_is_refused(diff: str) -> None:
+    fs = filesystem()
+    with pytest.raises(UpdateTargetNotFound):
+        apply(fs, diff)
+    assert patches.files_of(fs) == {}
+
+
+def test_lines_added_before_the_first_line_of_a_file() -> None:
+    fs = filesystem(a="x\n")
+    assert apply(fs, diff_of("@@ -0,0 +1 @@\n+a\n")).ops == PatchOps(update=1)
+    assert patches.files_of(fs) == {"a": "a\nx\n"}
 
 
 def test_a_file_that_holds_more_than_the_diff_says_is_not_deleted() -> None:

@@ -125,6 +125,12 @@ def test_markers_after_a_line_mark_are_ordinary_lines() -> None:
         ("*** Begin Patch\n*** Frob File: a\n*** End Patch", 2, "'*** Frob File: a' is not an operation"),
         ("*** Begin Patch\n*** Add File:\n*** End Patch", 2, "has no path"),
         ("*** Begin Patch\n*** Add File: a\n+x\ny\n*** End Patch", 4, "'y' is not a line of an added file"),
+        ("*** Begin Patch\n*** Add File: a\n+x\n\n\n+y\n*** End Patch", 4, "a blank line is not a line of an added"),
+        (
+            "*** Begin Patch\n*** Add File: a\n+x\n\\ No newline at end of file\n+y\n*** End Patch",
+            4,
+            " No newline at end of file' is not a line of an added file",
+        ),
         ("*** Begin Patch\n*** Delete File: a\n-x\n*** End Patch", 3, "takes only a path"),
         ("*** Begin Patch\n*** Move to: a\n*** End Patch", 2, "must be right below"),
         ("*** Begin Patch\n*** Update File: a\n*** End Patch", 2, "has no lines"),

@@ -104,7 +104,8 @@ def test_every_refusal_names_its_edit(edits: list[Pair], code: str, number: int)
         ({}, "old_string: missing; give the text to replace; new_string: missing; give the text to put in its place"),
         ({"old_string": "a"}, "new_string: missing"),
         ({"edits": []}, "edits: the list is empty; give at least one edit"),
-        ({"edits": [{"old_string": "a"}]}, "edits[0].new_string: missing"),
+        ({"edits": [{"old_string": "a"}]}, "edits[0].new_string: missing; give the text to put in its place"),
+        ({"edits": [{"new_string": "a"}]}, "edits[0].old_string: missing; give the text to replace"),
         (
             {"edits": [{"old_string": "a", "new_string": "b"}], "old_string": "a"},
             "edits: given together with old_string",

@@ -157,6 +157,7 @@ class UpdateFile:
 
     `other_paths` are tried if the first does not exist. If `from_before` is true, a move or copy uses the file as it
     was before the patch, as in git's diffs. `blocks` are those of a SEARCH/REPLACE patch, in place of hunks.
+    `if_missing` is done instead if there is no file.
     """
 
     path: str
@@ -169,6 +170,7 @@ class UpdateFile:
     other_paths: tuple[str, ...] = ()
     from_before: bool = False
     blocks: tuple[Block, ...] = ()
+    if_missing: AddFile | None = None
 
 
 Operation = AddFile | DeleteFile | UpdateFile

@@ -190,6 +190,9 @@ class Stage:
 
     def _update(self, operation: UpdateFile, paths: list[str]) -> None:
         path = self._first_there(operation, paths[0])
+        if operation.if_missing is not None and self._is_missing(path):
+            self._add(operation.if_missing, [path])
+            return
         verb = "update" if operation.hunks or operation.move_to is None else "copy" if operation.copies else "move"
         entry = self._there(operation, path, "update_target_not_found", verb)
         if entry.is_link and not operation.is_link and (operation.hunks or operation.move_to is None):
@@ -200,7 +203,7 @@ class Stage:
             entry = self._with_blocks(operation, path, entry)
         if operation.mode is not None:
             entry = evolve(entry, mode=_with_mode(NEW_FILE if entry.mode is None else entry.mode, operation.mode))
-        if operation.move_to is None:
+        if paths[1:] in ([], [path]):
             self.places.put(path, entry)
             self._touch("update", path)
         else:
@@ -216,6 +219,11 @@ class Stage:
                 if self.places.entry(other) is not None:
                     return other
         return path
+
+    def _is_missing(self, path: str) -> bool:
+        with suppress(Unusable):
+            return self.places.entry(path) is None
+        return False
 
     def _behind(self, operation: UpdateFile, path: str, entry: Entry) -> tuple[str, Entry]:
         try:
@@ -330,18 +338,15 @@ class Stage:
         return Refused(*problems)
 
     def _transfer(self, operation: UpdateFile, path: str, to: str, entry: Entry) -> None:
-        if to != path:
-            to, _ = self._room_for_transfer(operation, path, to)
-            if not entry.is_link:
-                check_transfer(self.fs, entry.origin, to)
-            if operation.copies and isinstance(entry.content, Document) and not operation.hunks:
-                entry = evolve(entry, content=entry.data(self.fs))
-            if not operation.copies:
-                self.places.vacate(path)
-                self._gone[path] = to
-            self.places.put(to, entry)
-        else:
-            self.places.put(path, entry)
+        to, _ = self._room_for_transfer(operation, path, to)
+        if not entry.is_link:
+            check_transfer(self.fs, entry.origin, to)
+        if operation.copies and isinstance(entry.content, Document) and not operation.hunks:
+            entry = evolve(entry, content=entry.data(self.fs))
+        if not operation.copies:
+            self.places.vacate(path)
+            self._gone[path] = to
+        self.places.put(to, entry)
         if operation.copies:
             self._touch("add", to)
         else:

@@ -35,9 +35,9 @@ PIECE = 40
 class Edit:
     """One of several edits of a call."""
 
-    old_string: str = field(repr=False, metadata=param("as above"))
-    new_string: str = field(repr=False, metadata=param("as above"))
-    replace_all: bool = field(default=False, metadata=param("as above"))
+    old_string: str = field(repr=False, metadata=param("the text to replace"))
+    new_string: str = field(repr=False, metadata=param("the text to put in its place"))
+    replace_all: bool = field(default=False, metadata=param("replace every match"))
 
 
 @fast_init

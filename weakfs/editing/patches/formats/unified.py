@@ -209,6 +209,7 @@ class _Reader(DiffLines):
             mode=header.mode,
             is_link=header.is_link,
             other_paths=() if header.is_git else _other_paths(old, new),
+            if_missing=self._added(header, new) if _adds_to_nothing(header, old, new) else None,
         )
 
     def _added(self, header: _Header, path: str) -> AddFile:
@@ -235,6 +236,17 @@ class _Reader(DiffLines):
             header.is_link,
             from_before=True,
         )
+
+
+def _adds_to_nothing(header: _Header, old: str, new: str) -> bool:
+    """Return whether a diff is the first text of a file: git and patch make the file if it is missing.
+
+    No file is made of a diff with a git header, which would say so, nor where a prefix leaves the path in doubt.
+    """
+    if header.is_git or old != new or len(header.hunks) != 1:
+        return False
+    is_certain = header.names != (old, new) or not new.startswith(("a/", "b/"))
+    return is_certain and header.hunks[0].start == 0 and not header.hunks[0].old
 
 
 def _other_paths(old: str, new: str) -> tuple[str, ...]:

@@ -134,9 +134,7 @@ class _Reader:
         if line in (BEGIN, END):
             return malformed(where, f"{line!r} is in the middle of the patch; send one patch with all operations in it")
         if isinstance(after, AddFile):
-            return malformed(
-                where, f"{quoted(line)} is not a line of an added file; start each one with '+', empty or not"
-            )
+            return self._not_added(line)
         if isinstance(after, DeleteFile):
             return malformed(where, f"{quoted(line)} after {DELETE!r}, which takes only a path; leave it out")
         if line.startswith(MOVE):
@@ -152,6 +150,15 @@ class _Reader:
             f"{quoted(line)} is not an operation; write {ADD + ' path'!r}, {UPDATE + ' path'!r} or "
             f"{DELETE + ' path'!r}",
         )
+
+    def _not_added(self, line: str) -> PatchParseError:
+        """Return the error for a line below an added file, or for the one that separates it from the file's lines."""
+        at = self.at
+        if line.startswith("+"):
+            while not self.lines[at - 1].strip() or self._is_unended(at - 1):
+                at -= 1
+        wrong = quoted(self.lines[at]) if self.lines[at].strip() else "a blank line"
+        return malformed(at + 1, f"{wrong} is not a line of an added file; start each one with '+', empty or not")
 
     def _path(self, marker: str) -> str:
         path = self.lines[self.at].strip().removeprefix(marker).strip()
