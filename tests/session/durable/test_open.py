@@ -97,6 +97,17 @@ def test_a_failed_transaction_leaves_its_records() -> None:
     assert same(reopened(store), session)
 
 
+@pytest.mark.parametrize("scheme", ["folder", "sqlite"])
+def test_a_transaction_that_does_nothing_leaves_the_next_change_as_it_is(tmp_path: Path, scheme: str) -> None:
+    with Session.open(f"{scheme}:{tmp_path / 'sessions'}", "s") as session:
+        snapshot = session.snapshot()
+        Toolset(session).call("write_file", {"path": "/a", "content": "1"})
+        with session.transaction():
+            pass
+        session.rollback(snapshot)
+        assert [type(record.event).__name__ for record in session.records] == ["FileWritten", "ToolCall", "RolledBack"]
+
+
 def test_a_reopened_session_can_be_changed() -> None:
     store = MemoryStreams()
     in_memory = Session(session_id="s")

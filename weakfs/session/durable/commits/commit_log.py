@@ -99,6 +99,9 @@ class CommitLog(LogState):
             or after.snapshots is not before.snapshots
         ):
             return False
+        if not rows:
+            # A frame without records could not be told from a change that was interrupted before it was adopted.
+            return True
         name, seq = self.next_name(session), before.seq
         append = self._append_next
         if append is None:
