@@ -58,6 +58,22 @@ def test_files_that_only_one_side_changed_are_merged() -> None:
     assert [entry.name for entry in ours.list("/new")] == ["ours", "theirs"]
 
 
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_side_that_went_back_to_before_the_first_file_deleted_what_it_had(side: str) -> None:
+    session = Session()
+    start = session.snapshot()
+    files = InMemoryFilesystem(session)
+    files.write("/old.txt", "old")
+    fork = session.fork()
+    emptied, other = (session, fork) if side == "ours" else (fork, session)
+    emptied.rollback(start)
+    files.bind(other).write("/new.txt", "new")
+
+    session.merge(fork)
+
+    assert [entry.path for entry in files.walk()] == ["/new.txt"]
+
+
 def test_lines_that_only_one_side_changed_are_merged() -> None:
     session, fork, ours, theirs = sides(f=TEXT)
     theirs.write("/f", edited(TEXT, (8, 9, "theirs\n")))

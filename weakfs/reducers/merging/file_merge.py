@@ -33,7 +33,8 @@ from weakfs.session.slices.table import EMPTY_TABLE as NO_TABLE
 from weakfs.session.slices.tags import tag_of
 
 TAG = tag_of(FileTree)
-NO_VALUES = Log[FileTree]()
+# The slice of a state from before the first file.
+INITIAL = Log((EMPTY_TREE,))
 
 # Moves are followed through this many records on both sides together; in longer histories files merge by path.
 MOST_RECORDS = 50_000
@@ -47,7 +48,7 @@ PathsOf = Callable[[str], tuple[str | None, str | None, str | None]]
 
 def merge_files(sides: Sides) -> Log[FileTree]:
     """Return the merged values of the file slice: ours with what their side changed."""
-    slices = [cast("Log[FileTree]", table.get(TAG, NO_VALUES)) for table in (sides.base, sides.ours, sides.theirs)]
+    slices = [cast("Log[FileTree]", table.get(TAG, INITIAL)) for table in (sides.base, sides.ours, sides.theirs)]
     if same_files(slices[1], slices[0]):
         if sides.resolver.wants_changes:
             sides.resolver.changes += changes(slices[1].last(EMPTY_TREE), slices[2].last(EMPTY_TREE))
