@@ -103,6 +103,64 @@ def test_an_entry_that_others_put_in_place_of_a_moved_one_is_not_mistaken_for_it
     assert not (root / "d" / "b").exists()
 
 
+@pytest.mark.parametrize("how", ["removed", "renamed", "replaced"])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_was_moved_before_a_command_replaced_it_is_moved_back(
+    root: Path, monkeypatch: pytest.MonkeyPatch, how: str, is_killed: bool
+) -> None:
+    fs, before, undo = opened(root), record(root), UndoStep.undo
+
+    def undo_whole(step: UndoStep, frame: Frame) -> None:
+        if frame["op"] != "tree":
+            raise OSError(EBUSY, "something is in the way")
+        undo(step, frame)
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(RollbackIncomplete if is_killed else RuntimeError),
+        fs.session.transaction(),
+    ):
+        fs.move("/a", "/moved")
+        fs.move("/d/e", "/x/deep/e")
+        fs.move("/x/deep", "/x/deeper")
+        fs.move("/x/deeper/e/c", "/x/c")
+        with fs.checkout():
+            if how == "renamed":
+                (root / "moved").rename(root / "d" / "other")
+                (root / "x").rename(root / "y")
+            else:
+                (root / "moved").unlink()
+                shutil.rmtree(root / "x")
+            if how == "replaced":
+                (root / "moved").mkdir()
+                (root / "x").write_text("x")
+        if is_killed:
+            patch.setattr(UndoStep, "undo", undo_whole)
+        raise RuntimeError
+    if is_killed:
+        fs.session.repair()
+
+    assert exact(record(root)) == exact(before)
+
+
+@pytest.mark.parametrize("removed", [["a"], ["b"], ["a", "b"]], ids=str)
+@pytest.mark.parametrize("deleted", [None, "/a", "/b"])
+def test_a_linked_file_that_was_changed_before_a_command_replaced_it_is_restored_under_all_names(
+    root: Path, removed: list[str], deleted: str | None
+) -> None:
+    (root / "b").hardlink_to(root / "a")
+    fs, before = opened(root), record(root)
+    with pytest.raises(RuntimeError), fs.session.transaction():
+        if deleted is not None:
+            fs.delete(deleted)
+        fs.write("/a" if deleted != "/a" else "/b", "changed")
+        with fs.checkout():
+            for name in removed:
+                (root / name).unlink(missing_ok=True)
+        raise RuntimeError
+    assert exact(record(root)) == exact(before)
+
+
 def test_a_directory_that_others_swapped_for_a_link_stops_undoing_and_is_not_followed(root: Path) -> None:
     fs = opened(root)
     outside = root.parent / "outside"

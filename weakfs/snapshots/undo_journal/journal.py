@@ -34,7 +34,7 @@ from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
 from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.hard_links import Inode
 from weakfs.snapshots.directory.held_directory import Parent
-from weakfs.snapshots.undo_journal.copied_inodes import remember_copies
+from weakfs.snapshots.undo_journal.copied_inodes import CopiedInodes
 from weakfs.snapshots.undo_journal.tree_copy import Lost, TreeCopy
 from weakfs.snapshots.undo_journal.undo import COPIED, Frame, RestoreManifest, UndoStep, identity
 
@@ -59,6 +59,7 @@ class Journal:
         self._restore_manifest = restore_manifest
         self._path: str | None = None
         self._directory = self._log = -1
+        self._inodes = CopiedInodes(-1)
         # Each step with the offset of its line in the log.
         self._frames: list[tuple[int, Frame]] = []
         self._end = 0
@@ -117,8 +118,9 @@ class Journal:
             raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
         self._kept += 1
         mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+        held = [name.decode() for name in self._linked.get((status.st_dev, status.st_ino), ())]
         frame = {"op": "contents", "path": segments, "as": self._kept, "names": [*names], "was": status.st_ino}
-        self._write({**frame, "mode": mode, "at": at, "parents": self._times(segments)})
+        self._write({**frame, "held": held, "mode": mode, "at": at, "parents": self._times(segments)})
         self._copy_here(segments, b"%d" % self._kept)
 
     def links_to(self, inode: Inode) -> int:
@@ -183,11 +185,15 @@ class Journal:
         May be called again after a failure.
         """
         notes: list[Note] = []
+        undo = UndoStep(
+            self.disk, self._directory, str(self._path), self._inodes, self._restore_manifest, self._lost, notes
+        )
         while len(self._frames) > mark:
             offset, frame = self._frames[-1]
-            undo = UndoStep(self.disk, self._directory, str(self._path), self._restore_manifest, self._lost, notes)
             with uninterrupted():
                 undo.undo(frame)
+                if frame["op"] == "tree":
+                    self._inodes.remember_restored(self.disk, (earlier for _, earlier in self._frames))
             os.ftruncate(self._log, offset)
             self._end = offset
             self._frames.pop()
@@ -271,7 +277,7 @@ class Journal:
             self._let_go()
             self._open()
             return
-        self._path = path
+        self._path, self._inodes = path, CopiedInodes(self._directory)
 
     def _times(self, segments: Segments) -> list[int]:
         """Return the modification time of the directory that contains a path; an undo restores it."""
@@ -290,7 +296,7 @@ class Journal:
         if not copy.copy(segments, whole):
             return False
         here.rename(whole, (name.decode(),))
-        remember_copies(self._directory, "disk", "journal", copy.inodes)
+        self._inodes.remember("disk", "journal", copy.inodes)
         if copy.lost:
             own = len(segments)
             self._lost[name.decode()] = [((name.decode(), *below[own:]), lost) for below, lost in copy.lost]
@@ -340,6 +346,7 @@ class Journal:
                 _clear(path)
             return None
         journal._path, journal._directory, journal._log = path, directory, log
+        journal._inodes = CopiedInodes(directory)
         with open(os.dup(log), "rb") as stream:
             for line, frame in read_frames(stream):
                 journal._frames.append((journal._end, frame))

@@ -19,7 +19,7 @@ from weakfs.snapshots.directory.entries import rename, temporary_name
 from weakfs.snapshots.directory.hard_links import find_names
 from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.directory.permissions import open_file
-from weakfs.snapshots.undo_journal.copied_inodes import current_inodes, remember_copies
+from weakfs.snapshots.undo_journal.copied_inodes import CopiedInodes
 from weakfs.snapshots.undo_journal.tree_copy import Lost, TreeCopy
 
 logger = logging.getLogger("weakfs.snapshots")
@@ -38,13 +38,14 @@ RestoreManifest = Callable[[str], Iterable[Note] | None]
 class UndoStep:
     """Undoes one step on `disk`; `directory` and `path` are the journal's open descriptor and its path.
 
-    `restore_manifest(ref)` restores a whole tree; `lost` maps the names of the journal's copies to the attributes that
-    they lack. Attributes that cannot be restored exactly are added to `notes`.
+    `inodes` are the copied files; `restore_manifest(ref)` restores a whole tree; `lost` maps the names of the journal's
+    copies to the attributes that they lack. Attributes that cannot be restored exactly are added to `notes`.
     """
 
     disk: HostDirectory
     directory: int
     path: str
+    inodes: CopiedInodes
     restore_manifest: RestoreManifest
     lost: Mapping[str, list[Lost]]
     notes: list[Note]
@@ -123,7 +124,7 @@ class UndoStep:
     def _link_back(self, segments: Segments, was: list[int]) -> bool:
         """Make a path a hard link to its original file again, if that file has another name and has not changed."""
         device = os.fstat(self.disk.descriptor).st_dev
-        inodes = {(device, number) for number in current_inodes(self.directory, was[0])}
+        inodes = {(device, number) for number in self.inodes.current(was[0])}
         for other in (name for names in find_names(self.disk, inodes).values() for name in names):
             status = self.disk.status(other)
             if status is not None and [status.st_mtime_ns, status.st_size] == was[2:]:
@@ -159,7 +160,7 @@ class UndoStep:
                 lost = self.disk.take_over(segments, temporary)
                 copy.lost = [] if lost is None else [(kept, lost)]
             self.disk.rename(temporary, segments)
-        remember_copies(self.directory, "journal", "disk", copy.inodes)
+        self.inodes.remember("journal", "disk", copy.inodes)
         if there is None:
             copy.lost += self.lost.get(kept[0], ())
         for path, lost in sorted({("/".join(("", *segments, *below[1:])), lost) for below, lost in copy.lost}):
@@ -174,14 +175,18 @@ class UndoStep:
             return
         kept = open_file(name.decode(), self.directory, status.st_mode)
         try:
-            for one in (segments, *map(tuple, frame["names"])):
-                there = self.disk.status(one)
-                if there is None or not self._has_inode(there, frame["was"]):
-                    continue
-                self.disk.overwrite(one, kept, mode=frame["mode"], modified_at=frame["at"])
-                if one != segments:
-                    self._make_way(segments)
-                    self._replace_by_link(one, segments)
+            found = self._current_names((segments, *map(tuple, frame["names"])), frame["was"])
+            if found:
+                first, *others = found
+                self.disk.overwrite(first, kept, mode=frame["mode"], modified_at=frame["at"])
+                # Names that a restore of the whole tree made separate files, and the path itself if it was removed.
+                separate = {one: None for one in (segments, *others) if found.get(one) != found[first]}
+                for one in separate:
+                    self._make_way(one)
+                    self._replace_by_link(first, one)
+            if frame["was"] not in found.values():
+                self._put_contents_back_in_journal(kept, frame)
+            if found:
                 return
         finally:
             os.close(kept)
@@ -193,8 +198,22 @@ class UndoStep:
             there = None
         self._copy_back(segments, (name.decode(),), status, there)
 
+    def _current_names(self, names: Iterable[Segments], was: int) -> dict[Segments, int]:
+        """Return the paths among `names` that still lead to the file `was` or a copy of it, with its inode number."""
+        statuses = ((name, self.disk.status(name)) for name in names)
+        return {name: one.st_ino for name, one in statuses if one is not None and self._has_inode(one, was)}
+
+    def _put_contents_back_in_journal(self, kept: int, frame: Frame) -> None:
+        """Restore the file in the journal, if earlier steps kept names of it there: an undo of these puts them back."""
+        for name in frame["held"]:
+            with suppress(FileNotFoundError):
+                if os.stat(name, dir_fd=self.directory, follow_symlinks=False).st_ino == frame["was"]:
+                    journal = HostDirectory(self.path)
+                    journal.overwrite((name,), kept, mode=frame["mode"], modified_at=frame["at"])
+                    return
+
     def _has_inode(self, status: os.stat_result, was: int) -> bool:
-        return status.st_ino == was or status.st_ino in current_inodes(self.directory, was)
+        return status.st_ino == was or status.st_ino in self.inodes.current(was)
 
     def _set_back(self, segments: Segments, mode: int, at: int) -> None:
         status = self.disk.status(segments)
