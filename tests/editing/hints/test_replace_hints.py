@@ -136,6 +136,70 @@ def test_the_first_line_that_differs_is_quoted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "lines", "differs"),
+    [
+        ("quite another\nbbbb = 2\ncccc = 3\ndddd = 4", (1, 4), 1),
+        ("aaaa = 1\nbbbb = 2\ncccc = 3\nquite another", (1, 4), 4),
+        ("bbbb = 2\nquite another", (2, 3), 3),
+        ("quite another\ndddd = 4", (3, 4), 3),
+        ("aaaa = 1\nquite another\ncccc = 3", (1, 3), 2),
+    ],
+)
+def test_the_lines_that_are_named_include_the_one_that_differs(old: str, lines: tuple[int, int], differs: int) -> None:
+    with pytest.raises(
+        TargetNotFound, match=f"did you mean lines {lines[0]}-{lines[1]}.*Line {differs} differs"
+    ) as caught:
+        replace("aaaa = 1\nbbbb = 2\ncccc = 3\ndddd = 4\neeee = 5\n", old, "x")
+    assert caught.value.lines == lines
+    assert [line for line in str(caught.value).split("\n") if line.startswith(f"{differs} | ")]
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "line"),
+    [
+        ("port = 80  # default\nhost = a\n", "port = 80\nhost = a", 1),
+        ("port = 80  # default\nhost = a\n", "port = 80\nHOST = a", 1),
+        ("a\nport = 80  # default\nhost = a\n", "a\nport = 80\nhost = a", 2),
+        ("def run(a, b):\n    return a\n", "run(a, b)\n    return a", 1),
+        ("return total\nend\n", "return tot\nend", 1),
+        ("begin\nlet total = 1\n", "begin\ntotal = 1", 2),
+        ("begin\nfirst, second\nthird\nend\n", "begin\nsecond\nend", 2),
+    ],
+)
+def test_text_that_the_quote_leaves_out_is_no_difference_in_white_space(text: str, old: str, line: int) -> None:
+    with pytest.raises(TargetNotFound, match=f"Line {line} differs: the file has") as caught:
+        replace(text, old, "x")
+    assert caught.value.hint == "similar"
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("@router.get\ndef run():\n", "    1\t@route"),
+        ("steps:\n  - uses: checkout\n", "  7\tsteps:\n  8\t  - uses: check"),
+        ("steps:\n  - uses: checkout\n", "eps:\n- uses: check"),
+    ],
+)
+def test_a_quote_that_ends_inside_a_word_is_reported_as_such(text: str, old: str) -> None:
+    with pytest.raises(TargetNotFound, match="Its lines are there, but it begins or ends inside a word"):
+        replace(text, old, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "why"),
+    [
+        ("begin run( a)\nend\n", "run(a)\nend", "white space, which only one of the two has there"),
+        ("begin\nrun( a) end\n", "begin\nrun(a)", "white space, which only one of the two has there"),
+        ("let a\u200bb = 1;\n", "ab = 1", "invisible characters"),
+        ("begin\nlet a\nend\n", "begin\nLET a\nend", "the case of letters"),
+    ],
+)
+def test_a_quote_may_begin_and_end_inside_a_line(text: str, old: str, why: str) -> None:
+    with pytest.raises(TargetNotFound, match=f"differs only in {why}"):
+        replace(text, old, "x")
+
+
+@pytest.mark.parametrize(
     ("old", "new", "lines"),
     [
         ("for item in stock:", "for item in items:", (12, 12)),

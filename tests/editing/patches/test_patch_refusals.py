@@ -58,4 +58,4 @@ def test_the_nearest_place_may_differ_in_typographic_characters() -> None:
     error = refused("\u201cx\u201d\nb\n", "@@", "-b", "+c", "@@", '-"x"', "+q")
     assert "it fits at line 1, above the place of the hunk before it" in str(error)
     error = refused("q\n\u201cx\u201d\nb\n", "@@", '-"x"', "-c")
-    assert "did you mean line 2? Line 3 differs: the file has 'b', the hunk has 'c'" in str(error)
+    assert "did you mean lines 2-3? Line 3 differs: the file has 'b', the hunk has 'c'" in str(error)

@@ -203,6 +203,9 @@ class QuotedFile:
             if rest and rounds > 1:
                 return self._nearest(subject, rest, None, rounds - 1, place.stop)
             difference = Difference("Its lines are there, but it begins or ends inside a word; give whole lines.")
+        if difference.lines is not None:
+            start, stop = difference.lines
+            place = evolve(place, start=min(place.start, start), stop=max(place.stop, stop))
         lines = (place.start + 1, place.stop)
         parts = [f"{before}id you mean {named(*lines)}{self._inside(subject, place)}? {difference.text}"]
         parts += self._shown(place, difference) if subject.shows_lines else []

@@ -27,10 +27,11 @@ WRAPPED_MORE = 8
 
 @frozen
 class Difference:
-    """A sentence, and the line of the file (from 0) that it is about, if any."""
+    """A sentence, the line of the file (from 0) that it is about, if any, and the lines that differ from the quote."""
 
     text: str
     line: int | None = None
+    lines: Span | None = None
 
 
 @frozen
@@ -85,7 +86,8 @@ class _Comparison:
         """The gaps in which the two differ, in order."""
         same = [pair for pair in self.place.pairs if self.quote.is_same(self.lines[pair[0]], pair[1])]
         if not same:
-            return [_Gap((self.place.start, self.place.stop), (0, len(self.quote.lines)))]
+            whole = _Gap((self.place.start, self.place.stop), (0, len(self.quote.lines)))
+            return [whole] if self._differs(whole) else []
         ends = [(self._head(same[0]), -1), *same, (self._tail(same[-1]), len(self.quote.lines))]
         gaps = [
             _Gap((line + 1, next_line), (place + 1, next_place))
@@ -95,9 +97,17 @@ class _Comparison:
 
     def _differs(self, gap: _Gap) -> bool:
         if gap.places[0] < gap.places[1]:
-            return True
+            return self.quote.counts_blanks or not self._is_part(gap)
         missing = self.lines[slice(*gap.lines)]
         return bool(missing) and (self.quote.counts_blanks or any(map(str.strip, missing)))
+
+    def _is_part(self, gap: _Gap) -> bool:
+        """Return whether a piece of the file has all of a piece of the quote, which may begin and end inside a line."""
+        there = "\n".join(self.lines[slice(*gap.lines)])
+        wanted = "\n".join(self.quote.lines[slice(*gap.places)])
+        if max(len(there), len(wanted)) > MOST_COMPARED:
+            return False
+        return self._fits(folded(there).strip(), folded(wanted).strip(), gap)
 
     def _head(self, first: Pair) -> int:
         """Return the first line of the file to compare with the quote's first lines, which are not paired."""
@@ -144,7 +154,7 @@ class _Comparison:
         if not there or not wanted or len(there) == len(wanted) or sum(map(len, there)) > MOST_COMPARED:
             return None
         one, other = ("".join(map(spaceless, lines)) for lines in (there, wanted))
-        if one != other and (self.quote.counts_blanks or other not in one):
+        if not self._fits(one, other, gap):
             return None
         named = " and ".join(_in_quotes(_clip(line)) for line in there[:MOST_WRAPPED])
         rest = " and further lines" if len(there) > MOST_WRAPPED else ""
@@ -160,7 +170,7 @@ class _Comparison:
             return None
         there = "\n".join([self.lines[at].strip() for at in lines])
         wanted = "\n".join([self.quote.lines[at].strip() for at in places])
-        why = next(self._causes(there, wanted), None)
+        why = next(self._causes(there, wanted, gap), None)
         if why is None:
             return None
         line, place = next(
@@ -172,13 +182,22 @@ class _Comparison:
         remedy = "; quote a piece of text without them" if why.startswith(INVISIBLE) else ""
         return Difference(f"{what}{remedy}.", line)
 
-    def _causes(self, there: str, wanted: str) -> Iterator[str]:
+    def _causes(self, there: str, wanted: str, gap: _Gap) -> Iterator[str]:
         if max(len(there), len(wanted)) > MOST_COMPARED:
             return
         for form, why in KINDS:
             one, other = folded(form(there)).strip(), folded(form(wanted)).strip()
-            if one == other or (not self.quote.counts_blanks and other and other in one):
+            if self._fits(one, other, gap):
                 yield why.format(_characters(there, wanted))
+
+    def _fits(self, one: str, other: str, gap: _Gap) -> bool:
+        """Return whether a piece of the file equals one of the quote, which may begin and end inside a line."""
+        if one == other or self.quote.counts_blanks or not other:
+            return one == other
+        begins, ends = gap.places[0] == 0, gap.places[1] == len(self.quote.lines)
+        if begins and ends:
+            return other in one
+        return (begins and one.endswith(other)) or (ends and one.startswith(other))
 
     def _first(self, gap: _Gap) -> tuple[int | None, int | None]:
         """Return the first differing line of the file and its counterpart in the quote; either may be missing."""
@@ -237,8 +256,13 @@ def first_difference(
 
     `rows` are the lines in their loose form, and `name` is the name of the quote in messages.
     """
-    found = _Comparison(lines, rows, quote, place, name).first()
-    return found and Difference(found.text[:1].upper() + found.text[1:], found.line)
+    comparison = _Comparison(lines, rows, quote, place, name)
+    found = comparison.first()
+    if found is None:
+        return None
+    differing = [at for gap in comparison.gaps for at in range(*gap.lines) if quote.counts_blanks or lines[at].strip()]
+    span = (min(differing), max(differing) + 1) if differing else None
+    return Difference(found.text[:1].upper() + found.text[1:], found.line, span)
 
 
 def _characters(there: str, wanted: str) -> str:
