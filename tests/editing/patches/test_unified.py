@@ -166,8 +166,22 @@ def test_line_numbers_are_only_advice() -> None:
     assert [fit.fit for fit in report.hunks] == ["exact", "exact"]
     assert [fit.notes for fit in report.hunks] == [
         ("its place is 27 lines below the stated one",),
-        ("its place is 1 line below the stated one",),
+        ("its place is 28 lines below the stated one",),
     ]
+
+
+@pytest.mark.parametrize(
+    ("start", "notes"),
+    [
+        (10, ("its place is 2 lines below the stated one",)),
+        (14, ("its place is 2 lines above the stated one",)),
+        (12, ()),
+    ],
+)
+def test_a_distance_is_counted_from_the_line_in_the_header(start: int, notes: tuple[str, ...]) -> None:
+    fs = filesystem(a="".join(f"{number}\n" for number in range(1, 20)))
+    report = apply(fs, diff_of("@@ -1,2 +1,2 @@\n 4\n-5\n+x\n", f"@@ -{start},2 +{start},2 @@\n 12\n-13\n+y\n"))
+    assert [fit.notes for fit in report.hunks] == [("its place is 3 lines below the stated one",), notes]
 
 
 def test_only_the_stated_line_decides_between_places() -> None:

@@ -126,7 +126,7 @@ class Search:
 
     def _place_of(self, hunk: Hunk) -> Place:
         if hunk.start is not None:
-            return self._near(hunk, hunk.start - 1 + self.drift)
+            return self._near(hunk, hunk.start - 1)
         if hunk.at_end:
             return self._at_end(hunk)
         anchors = self.anchors.named(hunk.anchors) if hunk.anchors else []
@@ -325,13 +325,16 @@ class Search:
                 )
 
     def _near(self, hunk: Hunk, stated: int) -> Place:
-        """Find a hunk at the line that a diff names, or else at the place that is clearly nearest to it."""
+        """Find a hunk at the line that a diff names, or else at the place that is clearly nearest to it.
+
+        The line is assumed to be as far off as that of the hunk before.
+        """
         if hunk.at_end:
             return self._at_end(hunk)
-        old = hunk.old
+        old, expected = hunk.old, stated + self.drift
         for level in range(FREEST + 1):
-            if stated >= 0 and self.document.is_at(old, level, stated):
-                place = Place(stated, hunk, level)
+            if expected >= 0 and self.document.is_at(old, level, expected):
+                place = Place(expected, hunk, level)
                 if self._is_free(place):
                     return place
         levels: dict[int, int] = {}
@@ -342,18 +345,17 @@ class Search:
                     levels.setdefault(at, level)
         if not levels:
             raise Misfit(self._why_not_free(hunk))
-        at, *others = sorted(levels, key=lambda at: (abs(at - stated), levels[at], at))
-        if others and not self.takes_first and abs(others[0] - stated) < CLEARLY * abs(at - stated):
+        at, *others = sorted(levels, key=lambda at: (abs(at - expected), levels[at], at))
+        if others and not self.takes_first and abs(others[0] - expected) < CLEARLY * abs(at - expected):
             at = self._under_heading(hunk, levels)
         named = self.anchors.named(hunk.anchors)[:1]
         headed = list(self.document.places(named, BLANKS_PASSED, 0)) if named else []
         if len(headed) == 1 and not self.anchors.outline.contains(headed[0], at):
             self._refuse_near(hunk, at, [(headed[0], self.anchors.outline.end(headed[0]))], quoted(named[0].strip()))
         by = at - stated
-        note = (
-            f"its place is {abs(by)} line{'' if abs(by) == 1 else 's'} {'below' if by > 0 else 'above'} the stated one"
-        )
-        return Place(at, hunk, levels[at], (note,))
+        side = "below" if by > 0 else "above"
+        note = f"its place is {abs(by)} line{'' if abs(by) == 1 else 's'} {side} the stated one"
+        return Place(at, hunk, levels[at], (note,) if by else ())
 
     def _under_heading(self, hunk: Hunk, levels: dict[int, int]) -> int:
         """Choose among places by the heading that a diff gives after the line numbers."""
