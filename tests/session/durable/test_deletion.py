@@ -14,6 +14,7 @@ import pytest
 
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session import SessionConflict, SessionError
+from weakfs.session.durable.commits.log_state import LogState
 from weakfs.storage import (
     AsyncMemoryStorage,
     EventStore,
@@ -177,6 +178,26 @@ def test_compacting_a_deleted_session_does_not_create_it_again(store: EventStore
 
     with pytest.raises(StorageError, match="it was deleted"):
         session.compact(keep=0)
+    assert store.streams() == []
+
+
+def test_a_compaction_that_is_repeated_does_not_create_a_deleted_session_again(
+    store: EventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_lease = LogState.take_compaction_lease
+
+    def delete_and_take_lease(log: LogState, spent: float) -> None:
+        Session.delete(store, "s")
+        take_lease(log, spent)
+
+    monkeypatch.setattr(LogState, "take_compaction_lease", delete_and_take_lease)
+    session, other = (Session.open(store, "s", on_conflict="merge") for _ in range(2))
+    InMemoryFilesystem(session).write("/a", "1")
+    InMemoryFilesystem(other).write("/b", "2")
+
+    with pytest.raises(StorageError, match="it was deleted"):
+        session.compact(keep=1)
+
     assert store.streams() == []
 
 

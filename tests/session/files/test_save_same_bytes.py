@@ -12,6 +12,7 @@ import pytest
 from fixtures.sessions import story
 from fixtures.sessions.kinds import Note, Step, registry
 from weakfs import InMemoryFilesystem, Session
+from weakfs.session.codec.blob_table import MIN_PARENT, Blobs
 from weakfs.session.files.checksum import VERSION
 
 TOP = Path(__file__).parents[3]
@@ -104,3 +105,11 @@ def test_the_report_says_what_was_written(tmp_path: Path) -> None:
     assert report.path == str(tmp_path / "s.json")
     assert report.size_bytes == (tmp_path / "s.json").stat().st_size
     assert (report.records, report.snapshots) == (len(session.records), len(session.snapshots))
+
+
+def test_an_appended_content_is_written_as_a_tail_even_if_another_equal_object_was_written() -> None:
+    blobs = Blobs()
+    text = b"x" * MIN_PARENT
+    blobs.number(text)
+    blobs.number(text + b"tail", bytes(bytearray(text)))
+    assert blobs.rows[1] == {"parent": 0, "tail": "tail"}

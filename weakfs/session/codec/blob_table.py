@@ -63,7 +63,7 @@ class Blobs:
             if number is not None:
                 return self._same(number, content)
         start = content.start if type(content) is Rope else None
-        after = self._by_identity.get(id(parent)) if parent is not None and len(parent) >= MIN_PARENT else None
+        after = self._known(parent) if parent is not None and len(parent) >= MIN_PARENT else None
         tail = tail_after(content, parent) if after is not None and parent is not None else None
         if tail is None and type(content) is Rope and start is not None:
             # It cannot be written in one piece: its first part is stored elsewhere.
@@ -87,6 +87,13 @@ class Blobs:
                 number = self._by_content[data] = self._add(shown(data), content)
                 self._lengths.add(len(data))
         return self._same(number, content)
+
+    def _known(self, content: Content) -> int | None:
+        """Return the number of a blob that was written already, as this object or as an equal one."""
+        number = self._by_identity.get(id(content))
+        if number is None and len(content) in self._lengths:
+            number = self._by_content.get(_key(content))
+        return number
 
     def _stored(self, content: Stored) -> int:
         number = self._by_content.get(content)

@@ -157,6 +157,9 @@ class LogState:
     def take_compaction_lease(self, spent: float) -> None:
         """Lease the stream for the next attempt at a compaction. The last attempt took `spent` seconds."""
         if self.lease is None or self.lease.is_of_compaction:
+            if (found := self.store.head(self.stream)) < self.head:
+                # It was deleted. Leasing it would create it again, or lock out the writers of a new one.
+                raise self.gone("compact", found)
             take = TakeLease(self.stream, f"{COMPACTION}{self.writer}", compaction_seconds(spent))
             self.lease = HeldLease(self.store, run(patiently(take), self.store))
 
