@@ -107,7 +107,28 @@ def test_counts_are_listed_by_file() -> None:
 def test_counts_of_a_file_are_bounded_and_say_so() -> None:
     tools = toolset(a="x\n" * 5000, b="x\n")
 
-    assert grep(tools, "x", output="counts").message == "/a:1000 or more\n/b:1"
+    result = grep(tools, "x", output="counts")
+
+    assert result.message == "/a:1000 or more\n/b:1"
+    assert result.summary_text == "at least 1001 matches in 2 files"
+    assert (receipt(result).counts, receipt(result).match_count, receipt(result).truncated) == ((1000, 1), 1001, True)
+
+
+def test_a_count_that_just_reaches_the_bound_is_exact() -> None:
+    result = grep(toolset(a="x\n" * 1000), "x", output="counts")
+
+    assert (result.message, result.summary_text) == ("/a:1000", "1000 matches in 1 file")
+    assert (receipt(result).match_count, receipt(result).truncated) == (1000, False)
+
+
+def test_a_count_that_a_capability_cuts_short_says_so() -> None:
+    tools = toolset(a="x\n", b="x\n" * 5, c="x\n")
+    few = Toolset(tools.session, tools.filesystem, capability=Capability(max_grep_results=3))
+
+    result = grep(few, "x", output="counts")
+
+    assert result.message.startswith("/a:1\n/b:2 or more\n[the first 2 files are shown")
+    assert result.summary_text == "at least 3 matches in 2 files, and there are more"
 
 
 @pytest.mark.parametrize(("output", "first"), [("files", "/f0\n/f1"), ("counts", "/f0:2\n/f1:2")])

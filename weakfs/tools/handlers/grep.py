@@ -71,9 +71,9 @@ class GrepReceipt(Receipt):
     """The matches, in order of path and line; `truncated` is true if there are more.
 
     With `output="files"` and `"counts"`, `files` has the paths, `counts` the number of matches in each (1 for "files",
-    at most 1,000 for "counts"), and `matches` is `None`. `withheld_skipped` counts files that were not searched because
-    a policy or a capability keeps their contents out of answers. If `matches` or `files` is too large to show, it
-    refers to the lines of the answer.
+    at most 1,000 for "counts", which also sets `truncated` if a file has more), and `matches` is `None`.
+    `withheld_skipped` counts files that were not searched because a policy or a capability keeps their contents out of
+    answers. If `matches` or `files` is too large to show, it refers to the lines of the answer.
     """
 
     matches: tuple[GrepMatch, ...] | BlobReference | None = None
@@ -115,19 +115,21 @@ def _search(fs: Filesystem, params: GrepParams, most: int | None, max_per_file: 
     )
 
 
-def _receipt(found: GrepResult, summary: str, params: GrepParams, context: ToolContext) -> GrepReceipt:
+def _receipt(
+    found: GrepResult, summary: str, params: GrepParams, context: ToolContext, *, truncated: bool
+) -> GrepReceipt:
     if params.glob is not None and not (
         found.files_searched or found.binary_skipped or found.withheld_skipped or found.truncated
     ):
         summary = f"{summary}: {_why_no_file(params.glob, params, context)}"
     skipped = f" ({plural(found.binary_skipped, 'binary file')} skipped)" if found.binary_skipped else ""
-    more = ", and there are more" if found.truncated else ""
+    more = ", and there are more" if truncated else ""
     if found.withheld_skipped:
         files = plural(found.withheld_skipped, "file")
         more += f"; {files} not searched, because the policy or the capability keeps the contents out of answers"
     return GrepReceipt(
         match_count=len(found),
-        truncated=found.truncated,
+        truncated=truncated,
         files_searched=found.files_searched,
         binary_skipped=found.binary_skipped,
         withheld_skipped=found.withheld_skipped,
@@ -138,7 +140,7 @@ def _receipt(found: GrepResult, summary: str, params: GrepParams, context: ToolC
 def _answer_lines(found: GrepResult, params: GrepParams, context: ToolContext) -> ToolResult[GrepReceipt]:
     matches = tuple(found)
     summary = f"{plural(len(matches), 'match')} found" if matches else "No matches found"
-    receipt = evolve(_receipt(found, summary, params, context), matches=matches)
+    receipt = evolve(_receipt(found, summary, params, context, truncated=found.truncated), matches=matches)
     if not matches:
         return answer(receipt)
     # The receipt has whole lines; the message cuts very long ones.
@@ -158,42 +160,45 @@ def _answer_lines(found: GrepResult, params: GrepParams, context: ToolContext) -
 
 def _answer_files(params: GrepParams, context: ToolContext, most: int | None) -> ToolResult[GrepReceipt]:
     fs = require_filesystem(context)
-    per_file = 1 if params.output == "files" else MAX_COUNTED
-    # Enough for that many files even if each has the maximum number of counted matches.
+    # One more than is counted, to learn whether there are more.
+    per_file = 1 if params.output == "files" else MAX_COUNTED + 1
+    # Enough for that many files even if each has the maximum number of matches.
     found = _search(fs, params, None if most is None else most * per_file, per_file)
-    counts = Counter(match.path for match in found)
-    paths = tuple(counts)[:most]
-    found = GrepResult(
-        [match for match in found if match.path in frozenset(paths)] if len(paths) < len(counts) else tuple(found),
-        truncated=found.truncated or len(paths) < len(counts),
-        files_searched=found.files_searched,
-        binary_skipped=found.binary_skipped,
-        withheld_skipped=found.withheld_skipped,
-    )
-    summary = f"{plural(len(paths), 'file')} with matches" if paths else "No matches found"
+    hits = Counter(match.path for match in found)
+    paths = tuple(hits)[:most]
+    counts = tuple(min(hits[path], MAX_COUNTED) for path in paths)
+    partly = {path for path in paths if hits[path] > MAX_COUNTED}
+    if found.truncated and params.output == "counts":
+        # The search may have ended within the last file that it found.
+        partly.update(path for path in tuple(hits)[-1:] if path in paths)
+    left_out = found.truncated or len(paths) < len(hits)
     if params.output == "files":
         lines = [one_line(path) for path in paths]
+        summary = f"{plural(len(paths), 'file')} with matches"
     else:
-        lines = [f"{one_line(path)}:{_count(counts[path])}" for path in paths]
-        summary = f"{plural(len(found), 'match')} in {plural(len(paths), 'file')}" if paths else summary
+        lines = [
+            f"{one_line(path)}:{count}{' or more' if path in partly else ''}"
+            for path, count in zip(paths, counts, strict=True)
+        ]
+        at_least = "at least " if partly else ""
+        summary = f"{at_least}{plural(sum(counts), 'match')} in {plural(len(paths), 'file')}"
     kept = kept_as_blob("\n".join(lines), params.output_mode, context, "search", "read", paths=paths)
     receipt = evolve(
-        _receipt(found, summary, params, context),
+        _receipt(found, summary if paths else "No matches found", params, context, truncated=left_out),
+        match_count=sum(counts),
+        truncated=left_out or bool(partly),
         files=paths if kept is None else kept,
-        counts=tuple(counts[path] for path in paths),
+        counts=counts,
     )
     if not paths:
         return answer(receipt)
     if kept is not None:
         remedy = "narrow the search or set max_results to get a shorter answer"
         return answer(evolve(receipt, counts=None), shown(kept, remedy))
-    if found.truncated:
-        lines.append(f"[the first {plural(len(paths), 'file')} are shown; narrow the search or set max_results]")
+    if left_out:
+        files = f"{plural(len(paths), 'file')} {'is' if len(paths) == 1 else 'are'}"
+        lines.append(f"[the first {files} shown; narrow the search or set max_results]")
     return answer(receipt, "\n".join(lines))
-
-
-def _count(count: int) -> str:
-    return f"{count} or more" if count == MAX_COUNTED else str(count)
 
 
 def _why_no_file(glob: str, params: GrepParams, context: ToolContext) -> str:
