@@ -147,7 +147,7 @@ def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
     If a directory's contents are already known, finding it without entries only sets its permission bits and times.
     """
     segments = segments_of(event.path)
-    found = maps.get(event.tree._children, segments[-1]) if segments else event.tree
+    found = event.tree._entry(segments[-1]) if segments else event.tree
     if found is None:
         return remove(tree, segments, event.at)
     existing = find(tree, segments)
@@ -166,7 +166,7 @@ def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
 
 def on_entry_put(tree: FileTree, event: e.EntryPut) -> FileTree:
     segments = segments_of(event.path)
-    return put(tree, segments, maps.get(event.tree._children, segments[-1]), event.at)
+    return put(tree, segments, event.tree._entry(segments[-1]), event.at)
 
 
 def on_entry_hidden(tree: FileTree, event: e.EntryHidden) -> FileTree:

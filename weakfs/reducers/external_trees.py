@@ -132,7 +132,7 @@ def on_external(
 
 def _with_found(known: ExternalTree, event: EntryFound) -> FileTree:
     segments = tuple(event.path[1:].split("/"))
-    node = maps.get(event.tree._children, segments[-1])
+    node = event.tree._entry(segments[-1])
     return known.found if node is None else filled(known.found, [(segments, node)], (known.tree,))
 
 

@@ -125,7 +125,7 @@ def _has_same_times(one: Node | None, other: Node) -> bool:
     if one is other:
         return True
     if type(one) is FileTree and type(other) is FileTree:
-        return all(_has_same_times(maps.get(one._children, name), node) for name, node in maps.items(other._children))
+        return all(_has_same_times(one._entry(name), node) for name, node in maps.items(other._children))
     return type(one) is tuple and type(other) is tuple and one[MODIFIED_AT] == other[MODIFIED_AT]
 
 

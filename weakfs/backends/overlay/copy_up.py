@@ -27,10 +27,9 @@ from weakfs.reducers.events import (
     LowerEntry,
     ModeChanged,
 )
-from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import FileTree, Node, Segments, find, path_of, tree_of
+from weakfs.reducers.tree.node import FileTree, Node, Segments, find, find_or_blocking_leaf, path_of, tree_of
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.session.blobs.rope import Rope
 from weakfs.session.interruption import check_interrupted
@@ -48,12 +47,7 @@ class Layers:
 
     def held(self, segments: Segments) -> Node | None:
         """Return the upper entry at a path, or the whiteout or file that blocks the path."""
-        node: Node | None = self.upper
-        for name in segments:
-            if type(node) is not FileTree:
-                break
-            node = maps.get(node._children, name)
-        return node
+        return find_or_blocking_leaf(self.upper, segments)
 
     def below(self, segments: Segments) -> Node | None:
         """Return the lower entry that is visible at a path without an upper entry of its own."""
@@ -104,12 +98,13 @@ def after(now: Layers, event: Event) -> list[Event]:
 
 def _way(layers: Layers, segments: Segments) -> Iterator[EntryFound]:
     """Copy up the parent directories of a path, nested in each other, each with only its own bits and times."""
-    root = cast(FileTree, layers.lower.lookup(()))
-    if is_untouched(layers.upper) and not is_untouched(bare(root)):
-        yield EntryFound("/", bare(root), root.modified_at)
     above, start = layers.upper, 1
+    if is_untouched(above):
+        above = bare(cast(FileTree, layers.lower.lookup(())))
+        if not is_untouched(above):
+            yield EntryFound("/", above, above.modified_at)
     for name in segments[:-1]:
-        held = maps.get(above._children, name)
+        held = above._entry(name)
         if held is None:
             break
         if type(held) is not FileTree:
@@ -123,8 +118,7 @@ def _way(layers: Layers, segments: Segments) -> Iterator[EntryFound]:
         directories.append(bare(node))
     if directories:
         names = segments[start - 1 : start - 1 + len(directories)]
-        at = root.modified_at if is_untouched(above) and start == 1 else above.modified_at
-        yield EntryFound(path_of(segments[:start]), nested(names, directories), at)
+        yield EntryFound(path_of(segments[:start]), nested(names, directories), above.modified_at)
 
 
 def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Iterator[EntryFound]:
@@ -149,7 +143,7 @@ def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Itera
         if type(layers.below(here)) is not FileTree:
             continue
         for name, node in sorted(layers.lower.entries(here), key=_by_name):
-            below, mine = (*here, name), maps.get(own._children, name)
+            below, mine = (*here, name), own._entry(name)
             if mine is None:
                 whole = _whole(layers.lower, below, node)
                 yield EntryFound(path_of(below), tree_of({name: whole}), own.modified_at)
@@ -220,7 +214,7 @@ def _foreign(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidde
         if type(held) is not FileTree or type(layers.below(here)) is not FileTree:
             continue
         for name, _ in sorted(layers.lower.entries(here), key=_by_name):
-            own = maps.get(held._children, name)
+            own = held._entry(name)
             if own is None:
                 yield _hidden(layers, (*here, name), at)
             stack.append(((*here, name), own))

@@ -184,7 +184,7 @@ class OverlayFilesystem(SessionFilesystem):
         for name in segments:
             if type(node) is not FileTree:
                 return None
-            node = maps.get(node._children, name)
+            node = node._entry(name)
             if node is None:
                 return self._lower.lookup(segments)
         return None if is_whiteout(node) else node
@@ -195,7 +195,7 @@ class OverlayFilesystem(SessionFilesystem):
         if type(held) is not FileTree:
             return below
         own = [(name, node) for name, node in maps.items(held._children) if not is_whiteout(node)]
-        return [*((name, node) for name, node in below if maps.get(held._children, name) is None), *own]
+        return [*((name, node) for name, node in below if held._entry(name) is None), *own]
 
     def content(self, path: str, leaf: Leaf) -> bytes:
         segments = self._parse(path)[1]

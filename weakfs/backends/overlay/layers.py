@@ -51,7 +51,7 @@ def _merged(upper: FileTree, lower: FileTree) -> Steps[FileTree]:
     children = lower._children
     size, files, directories = lower.total_size, lower.file_count, lower.directory_count
     for name, node in maps.items(upper._children):
-        below: Node | None = maps.get(lower._children, name)
+        below: Node | None = lower._entry(name)
         seen: Node | None = None if is_whiteout(node) else node
         if type(node) is FileTree:
             seen = yield _merged(node, below if type(below) is FileTree else EMPTY_TREE)
@@ -108,7 +108,7 @@ def counterpart(lower: FileTree, upper: FileTree) -> FileTree:
 def _counterpart(lower: FileTree, upper: FileTree) -> Steps[FileTree]:
     held: dict[str, Node] = {}
     for name, node in maps.items(upper._children):
-        below = maps.get(lower._children, name)
+        below = lower._entry(name)
         if type(below) is FileTree and type(node) is FileTree:
             held[name] = yield _counterpart(below, node)
         elif below is not None:

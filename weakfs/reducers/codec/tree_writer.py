@@ -249,5 +249,5 @@ def _key(tree: FileTree) -> int:
 
 
 def _directory(tree: FileTree | None, name: str) -> FileTree | None:
-    node = maps.get(tree._children, name) if tree is not None else None
+    node = tree._entry(name) if tree is not None else None
     return node if type(node) is FileTree else None

@@ -122,7 +122,7 @@ class Relocation:
             if moved_to is not None and type(old) is FileTree and type(new) is FileTree:
                 for name in maps.as_dict(old._children):
                     child = f"{entry}/{name}"
-                    if maps.get(new._children, name) is None and child not in version.places and isinstance(entry, str):
+                    if new._entry(name) is None and child not in version.places and isinstance(entry, str):
                         version.places[child] = (self._next, name)
             version.places[self._next], version.places[entry], version.places[again] = moved_to, place, None
             version.paths.clear()

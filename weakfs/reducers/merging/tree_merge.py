@@ -111,7 +111,7 @@ class _Merge:
         self.comparisons.count(base, ours, theirs)
         at = max(ours.modified_at, theirs.modified_at)
         for name, old, new in maps.differences(base._children, theirs._children):
-            mine = maps.get(ours._children, name)
+            mine = ours._entry(name)
             self.entry((*path, name), old, mine, new, at)
 
     def entry(self, path: Path, old: Node | None, mine: Node | None, new: Node | None, at: int) -> None:

@@ -73,6 +73,14 @@ class Directory(Remembering):
             return self._read()
         return self._nodes if places is None else (places, self._nodes)
 
+    def _entry(self, name: str) -> Any:
+        """Return the entry with a name, `None` if there is none."""
+        places = self._places
+        if places:
+            place = places.get(name)
+            return None if place is None else self._nodes[place]
+        return maps.get(self._children, name)
+
     def _read(self) -> Children:
         """Make the entries of a directory that is not read yet."""
         raise NotImplementedError

@@ -114,7 +114,7 @@ def find_or_blocking_leaf(tree: FileTree, segments: Segments) -> Node | None:
     for name in segments:
         if type(node) is not FileTree:
             break
-        node = maps.get(node._children, name)
+        node = node._entry(name)
     return node
 
 

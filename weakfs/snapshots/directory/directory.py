@@ -163,7 +163,7 @@ class HostDirectory(ReadableDirectory):
         while stack:
             here, tree = stack.pop()
             for name, node in self.entries(here):
-                below, child = (*here, name), maps.get(tree._children, name)
+                below, child = (*here, name), tree._entry(name)
                 if type(node) is FileTree and type(child) is FileTree:
                     mode = node.mode | 0o700
                     stack.append((below, child))

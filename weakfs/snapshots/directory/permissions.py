@@ -30,11 +30,20 @@ def open_file(name: str, directory: int, mode: int) -> int:
 
 
 def open_directory(name: str, directory: int, mode: int) -> tuple[int, int | None]:
-    """Open a directory for reading; return the descriptor and the bits to pass to `put_back` afterwards."""
+    """Open a directory for reading; return the descriptor and the bits, for `close_directory`."""
     flags = READ | O_DIRECTORY
     if mode & DIRECTORY_BITS == DIRECTORY_BITS:
         return os.open(name, flags, dir_fd=directory), None
     return _open_as_owner(name, directory, flags, DIRECTORY_BITS)
+
+
+def close_directory(descriptor: int, bits: int | None) -> None:
+    """Close a directory, unless its descriptor is negative, and restore the bits that `open_directory` returned."""
+    if descriptor >= 0:
+        try:
+            put_back(descriptor, bits)
+        finally:
+            os.close(descriptor)
 
 
 def allow_reading(descriptor: int) -> int | None:

@@ -9,7 +9,7 @@ from typing import cast
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import Node
-from weakfs.snapshots.directory.permissions import allow_reading, open_directory, put_back
+from weakfs.snapshots.directory.permissions import allow_reading, close_directory, open_directory
 from weakfs.snapshots.scan.stat_cache import Directory, canonical_name
 from weakfs.snapshots.store.manifests import Status
 
@@ -35,10 +35,18 @@ class Frame:
         "swaps",
     )
 
-    def __init__(self, descriptor: int, host: str, path: str, status: Status, known: Directory | None) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        host: str,
+        path: str,
+        status: Status,
+        known: Directory | None,
+        bits: int | None = None,
+    ) -> None:
         self.descriptor = descriptor
         # The permission bits to restore on closing, if they kept us out.
-        self.bits: int | None = None
+        self.bits = bits
         self.host = host
         self.path = path
         self.status = status
@@ -85,13 +93,8 @@ class Frame:
 
     def close(self) -> None:
         """Close the directory, if it is open."""
-        if self.descriptor >= 0:
-            try:
-                if self.bits is not None:
-                    put_back(self.descriptor, self.bits)
-            finally:
-                os.close(self.descriptor)
-                self.descriptor, self.bits = -1, None
+        descriptor, bits, self.descriptor, self.bits = self.descriptor, self.bits, -1, None
+        close_directory(descriptor, bits)
 
 
 def release(stack: list[Frame]) -> None:

@@ -24,6 +24,7 @@ from weakfs.reducers.tree.node import FileTree, Node, tree_of
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.interruption import check_interrupted, is_interruptible
 from weakfs.snapshots.directory.entries import TEMPORARY
+from weakfs.snapshots.directory.permissions import close_directory, open_directory
 from weakfs.snapshots.directory.stable_read import Swapped, read_file, status_of
 from weakfs.snapshots.scan.directory_stack import Frame, refusal, release, reopened
 from weakfs.snapshots.scan.scan_limits import STRIDE, Interruptible, ScanLimits, UnwantedContents
@@ -33,6 +34,8 @@ from weakfs.snapshots.store import manifests
 from weakfs.snapshots.store.errors import StoreUnwritable
 from weakfs.snapshots.store.manifests import NO_DIGEST, NO_STATUS, Status, clamped
 
+# Errors of opening what is no longer a directory.
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 # How many times entries of one directory may change kind during a scan.
 MAX_SWAPS = 100
 
@@ -176,27 +179,22 @@ class _Scanner:
 
     def _below(self, frame: Frame, host: str) -> Frame | Directory | None:
         """Open and list a directory; return the cached one if it matches, `None` if it is no longer a directory."""
-        status = frame.fresh[host]
-        if self.unwanted is not None and not self.unwanted.has_directory(f"{frame.path}/{canonical_name(host)}"):
+        status, path = frame.fresh[host], f"{frame.path}/{canonical_name(host)}"
+        if self.unwanted is not None and not self.unwanted.has_directory(path):
             tree = tree_of({}, mode=stat.S_IMODE(status[0]), modified_at=clamped(status[2]))
             return Directory(tree, {}, {}, status, None, None)
         known = frame.known.below.get(host) if frame.known is not None else None
-        below = Frame(-1, host, f"{frame.path}/{canonical_name(host)}", status, known)
+        descriptor, bits = -1, None
         try:
-            below.open(frame.descriptor)
-            fresh = _listed(below.descriptor, self.bounds)
-        except TimeoutError:
-            below.close()
-            raise
-        except OSError as error:
-            was_opened = below.descriptor >= 0
-            below.close()
-            if not was_opened and error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            descriptor, bits = open_directory(host, frame.descriptor, status[0])
+            fresh = _listed(descriptor, self.bounds)
+        except BaseException as error:
+            close_directory(descriptor, bits)
+            if descriptor < 0 and isinstance(error, OSError) and error.errno in GONE:
                 self._look_again(frame, host)
                 return None
-            raise refusal(error, below.path) from error
-        except BaseException:
-            below.close()
+            if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+                raise refusal(error, path) from error
             raise
         if (
             known is not None
@@ -205,8 +203,9 @@ class _Scanner:
             and not known.below
             and self.sink.trusts(known.token)
         ):
-            below.close()
+            close_directory(descriptor, bits)
             return known
+        below = Frame(descriptor, host, path, status, known, bits)
         try:
             self._look_through(below, fresh)
         except BaseException:
@@ -243,7 +242,7 @@ class _Scanner:
         name = canonical_name(host)
         known = frame.known
         if known is not None and known.statuses.get(host) == status:
-            leaf = self._still_kept(maps.get(known.tree._children, name), known)
+            leaf = self._still_kept(known.tree._entry(name), known)
             if leaf is not None:
                 frame.nodes[name] = leaf
                 return
@@ -258,7 +257,7 @@ class _Scanner:
         except OSError as error:
             raise refusal(error, f"{frame.path}/{name}") from error
         if known is not None:
-            old = maps.get(known.tree._children, name)
+            old = known.tree._entry(name)
             if type(old) is tuple and _alike(old, leaf, is_kept=self.sink.trusts(known.token)):
                 leaf = old
         frame.nodes[name] = leaf

@@ -9,7 +9,6 @@ from errno import EDQUOT
 from weakfs.filesystem.checkout import ReadBack
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.limits import Limits
-from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
 from weakfs.session.blobs.blob import ContentSource, Stored
@@ -111,7 +110,7 @@ def _refusal(message: str, number: int = EDQUOT) -> OSError:
 def _children(tree: FileTree, path: str) -> Callable[[str], Node | None]:
     """Return a function that looks up entries of a directory in a tree; it finds none if the directory is missing."""
     here = find(tree, tuple(path.split("/")[1:]))
-    return (lambda name: maps.get(here._children, name)) if type(here) is FileTree else (lambda name: None)
+    return here._entry if type(here) is FileTree else lambda name: None
 
 
 class UnwantedContents:

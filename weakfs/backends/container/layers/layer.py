@@ -23,7 +23,6 @@ from attrs import field
 from weakfs.backends.overlay.layers import bare, merged
 from weakfs.class_decorators import frozen
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import WHITEOUT
 from weakfs.reducers.tree.node import FileTree, Segments, find, put, remove, tree_of
@@ -163,7 +162,7 @@ def without(tree: FileTree, paths: Iterable[str]) -> FileTree:
     for path in paths:
         segments = segments_of(path)
         parent = find(tree, segments[:-1])
-        if type(parent) is FileTree and maps.get(parent._children, segments[-1]) is not None:
+        if type(parent) is FileTree and parent._entry(segments[-1]) is not None:
             tree = remove(tree, segments, parent.modified_at)
     return tree
 
