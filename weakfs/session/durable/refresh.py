@@ -30,13 +30,15 @@ def retract(log: LogState, session: SessionTrunk) -> None:
 
     A signal such as Ctrl-C can come between the two. The next frame would follow a record that is not in the session.
     """
-    stored, trunk = log.stored_last, session._trunk
-    if stored is None or trunk.seq != stored.seq:
+    if log.stored_last is None:
         return
-    log.stored_last = None
-    if stored.added or trunk.snapshots is stored.snapshots:
-        log.uncertain.update(stored.names)
-        log.head = stored.head
+    head, names, seq, added, snapshots = log.stored_last
+    trunk = session._trunk
+    if trunk.seq == seq:
+        log.stored_last = None
+        if added or trunk.snapshots is snapshots:
+            log.uncertain.update(names)
+            log.head = head
 
 
 def undo_failed(log: LogState, session: SessionTrunk, others: list[StoredFrame]) -> Steps[None]:

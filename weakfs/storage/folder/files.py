@@ -128,6 +128,20 @@ def write_at(file: Descriptor, offset: int, data: bytes) -> None:
             written += os.pwrite(file.number, view[written:], offset + written)
 
 
+def extend(file: Descriptor, end: int, data: bytes) -> int:
+    """Write bytes at the end of a file, and return the new end. If that fails, cut the file off at the old end."""
+    number = file.number
+    try:
+        if os.pwrite(number, data, end) < len(data):
+            write_at(file, end, data)
+    except BaseException:
+        # If this fails as well, the file ends with a part of the bytes.
+        with suppress(OSError):
+            os.ftruncate(number, end)
+        raise
+    return end + len(data)
+
+
 def lock_unchanged(folder: Descriptor, name: str, file: Descriptor, end: int) -> bool:
     """Lock a directory if the file with a name in it still ends at `end`.
 

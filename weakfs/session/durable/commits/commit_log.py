@@ -115,7 +115,7 @@ class CommitLog(LogState):
             if blobs.stored:
                 return False
             contents = blobs.by_digest
-        self.stored_last = StoredChange(self.head, (name,), seq, len(rows), before.snapshots)
+        self.stored_last = (self.head, (name,), seq, len(rows), before.snapshots)
         try:
             if not append(self.head, data, contents):
                 self.stored_last = None
@@ -173,9 +173,9 @@ class CommitLog(LogState):
             sizes.append(size)
             externals, installed = after.externals, ()
         start, end, count = changes[0][0], changes[-1][1], sum(len(rows) for _, _, rows in changes)
-        stored = None
+        stored: StoredChange | None = None
         if count or end.snapshots is not start.snapshots:
-            stored = StoredChange(self.head, names, start.seq, count, start.snapshots)
+            stored = (self.head, names, start.seq, count, start.snapshots)
         if not (yield from append(self, session, names, frames, contents, journals)):
             return False
         self.stored_last = stored

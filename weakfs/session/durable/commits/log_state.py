@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from attrs import Factory, field
@@ -33,16 +33,9 @@ from weakfs.storage.event_store import Appender, DirectEventStore, EventStore
 ATTEMPTS = 3
 
 
-class StoredChange(NamedTuple):
-    """A change that is in the stream, and the state of the trunk from which it starts."""
-
-    # The number of the frame before it, and the names of its frames.
-    head: int
-    names: Sequence[str]
-    # The record before it, and how many records it adds.
-    seq: int
-    added: int
-    snapshots: SnapshotTable
+# A change that is in the stream: the number of the frame before it, the names of its frames, the record before it, how
+# many records it adds, and the snapshots before it. A plain tuple, because one is made for each call.
+StoredChange = tuple[int, Sequence[str], int, int, SnapshotTable]
 
 
 @define(eq=False)

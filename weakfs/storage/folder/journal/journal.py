@@ -11,7 +11,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from zlib import crc32
 
 from weakfs.class_decorators import frozen
 from weakfs.storage.errors import StorageError
@@ -19,7 +18,7 @@ from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import (
     Descriptor,
     TemporaryFolder,
-    cut,
+    extend,
     lock_unchanged,
     remove,
     rename,
@@ -27,24 +26,20 @@ from weakfs.storage.folder.files import (
     sync_file,
     sync_folder,
     unlock,
-    write_at,
 )
 from weakfs.storage.folder.journal.index import TOMBSTONE, Filters, key_of
 from weakfs.storage.folder.journal.reader import BadRecord
 from weakfs.storage.folder.journal.records import (
     CHECKSUM,
-    COMMIT,
     COMMIT_BODY,
-    COMMIT_RECORD,
-    FRAME,
     FRAME_HEAD,
-    MASK,
     OVERHEAD,
     Batch,
     Entry,
     Header,
     HeaderProblem,
     State,
+    encode_frame,
     encode_segment,
 )
 from weakfs.storage.folder.journal.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
@@ -254,20 +249,9 @@ class Journal:
         """Write a batch with its commit. If that fails, the journal is unchanged."""
         active = self.active
         batch.commit(active.marker, batch.offset - self.synced if self._is_synced else 0)
-        self._write(b"".join(batch.pieces), batch.seed)
-
-    def _write(self, data: bytes, seed: int) -> None:
-        """Write a whole batch, which ends with this checksum."""
-        active = self.active
-        end, active.kept = active.end, None
-        try:
-            write_at(active.file, end, data)
-        except BaseException:
-            # If this fails as well, the next holder of the lock finds a torn tail.
-            with suppress(OSError):
-                cut(active.file, end)
-            raise
-        active.end, active.seed = end + len(data), seed
+        active.kept = None
+        active.end = extend(active.file, active.end, b"".join(batch.pieces))
+        active.seed = batch.seed
 
     def append(self, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]) -> None:
         """Append contents that the stream does not have yet, and frames."""
@@ -293,27 +277,23 @@ class Journal:
         Returns false, with nothing written, if somebody else has appended anything, removed the folder or holds the
         lock. It combines the steps of `append`, for sessions that do not wait for the disk.
         """
-        active, number, size = self.active, self.head + 1, 8 + len(frame)
-        offset = active.end
-        if not lock_unchanged(self.folder, active.name, active.file, offset):
+        active, number = self.active, self.head + 1
+        start = offset = active.end
+        if not lock_unchanged(self.folder, active.name, active.file, start):
             return False
         try:
-            seed, places = active.seed, None
-            pieces: Sequence[bytes] = ()
+            before, seed, places = b"", active.seed, None
             if contents:
                 batch = Batch(offset, seed)
                 places = self._add_contents(batch, contents)
-                offset, seed, pieces = batch.offset, batch.seed, batch.pieces
-            head = FRAME_HEAD.pack(size, FRAME, number)
-            size += OVERHEAD
-            end = offset + size
-            seed = crc32(frame, crc32(head, seed ^ offset & MASK))
-            commit = COMMIT_RECORD.pack(COMMIT_BODY.size, COMMIT, active.marker, 0, end)
-            last = crc32(commit, seed ^ end & MASK)
-            self._write(b"".join((*pieces, head, frame, CHECKSUM.pack(seed), commit, CHECKSUM.pack(last))), last)
+                before, offset, seed = b"".join(batch.pieces), batch.offset, batch.seed
+            data, seed = encode_frame(number, frame, active.marker, offset, seed)
+            active.kept = None
+            active.end = extend(active.file, start, before + data)
         finally:
             unlock(self.folder)
-        active.add_frame(number, offset, size)
+        active.seed = seed
+        active.add_frame(number, offset, FRAME_SIZE + len(frame))
         self.head = number
         if places is not None:
             self._index_contents(places)

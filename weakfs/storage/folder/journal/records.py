@@ -31,6 +31,8 @@ NUMBER = Struct("<Q")
 # The marker of the segment, the number of bytes that may not be synced, and the position of the commit in the file.
 COMMIT_BODY = Struct("<4sIQ")
 COMMIT_RECORD = Struct("<IB4sIQ")
+# The same, after the checksum of the record before it.
+_NEXT_COMMIT = Struct("<IIB4sIQ")
 _HEADER = Struct("<8sHHIQQ16s16sI")
 _STATE = Struct("<QQQI")
 _ENTRY = Struct("<QQQQQQ")
@@ -190,6 +192,20 @@ class Batch:
     def state(self, state: State) -> None:
         body = _STATE.pack(*state[:3], len(state.sealed)) + b"".join(_ENTRY.pack(*entry) for entry in state.sealed)
         self._add_whole(PREFIX.pack(len(body), STATE) + body)
+
+
+def encode_frame(number: int, data: bytes, marker: bytes, offset: int, seed: int) -> tuple[bytes, int]:
+    """Return the bytes of a frame and of the commit that follows it, and the last checksum.
+
+    `offset` and `seed` are the position of the frame and the checksum before it. A `Batch` does the same, but takes
+    longer.
+    """
+    record = FRAME_HEAD.pack(8 + len(data), FRAME, number) + data
+    checksum = crc32(record, seed ^ offset & MASK)
+    end = offset + len(record) + CHECKSUM.size
+    commit = _NEXT_COMMIT.pack(checksum, COMMIT_BODY.size, COMMIT, marker, 0, end)
+    last = crc32(commit[CHECKSUM.size :], checksum ^ end & MASK)
+    return record + commit + CHECKSUM.pack(last), last
 
 
 def encode_segment(header: Header, state: State) -> list[bytes]:
