@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from errno import EBUSY
 from itertools import count
 from pathlib import Path
@@ -16,7 +16,7 @@ from weakfs.filesystem import BaseFilesystem, Limits
 from weakfs.reducers import TreeDiff
 from weakfs.reducers.events import EntryPut
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.node import find, tree_of
+from weakfs.reducers.tree.node import Node, find, tree_of
 
 
 def memory() -> InMemoryFilesystem:
@@ -392,6 +392,27 @@ def test_lower_directories_are_counted_once_however_deep_the_upper_tree_is() -> 
     # The whole lower tree, and the directory that is hidden.
     assert lower.counted == 2
     assert layer.delete("/d", recursive=True) == 52
+
+
+def test_only_the_first_change_looks_at_the_lower_root() -> None:
+    class Counting(InMemoryFilesystem):
+        counted = 0
+
+        def lookup(self, segments: Sequence[str]) -> Node | None:
+            self.counted += not segments
+            return super().lookup(segments)
+
+    lower = Counting()
+    lower.write("/d/a", "1")
+    layer = over(lower)
+    layer.write("/d/a", "2")
+    assert lower.counted
+    lower.counted = 0
+    layer.write("/d/a", "3")
+    layer.write("/d/b", "new")
+    layer.chmod("/d/a", 0o600)
+    layer.delete("/d/b")
+    assert lower.counted == 0
 
 
 def deep_write(depth: int) -> tuple[int, OverlayFilesystem]:
