@@ -145,3 +145,12 @@ def test_a_hint_looks_at_a_bounded_number_of_entries(
     bounded = Toolset(session, files, capability=Capability(max_scan_files=0))
     assert bounded.call("glob", {"pattern": "*.rs"}).message.startswith("No files matched")
     assert "hidden" not in bounded.call("glob", {"pattern": "*.rs"}).message
+
+
+@pytest.mark.parametrize("bound", [{"max_scan_files": 1}, {"max_glob_results": 0}])
+def test_a_glob_that_a_limit_ended_does_not_claim_more_paths(
+    session: Session, files: InMemoryFilesystem, bound: dict[str, int]
+) -> None:
+    bounded = Toolset(session, files, capability=Capability(**bound))
+    result = bounded.call("glob", {"pattern": "*.py"})
+    assert result.message == "No files matched before a limit ended the search; search in a smaller directory"

@@ -150,6 +150,17 @@ def test_a_search_for_files_without_matches_says_so(output: str) -> None:
     assert grep(toolset(a="x"), "x", output=output, glob="*.py").message.startswith("No matches found: no file matches")
 
 
+@pytest.mark.parametrize("output", ["lines", "files", "counts"])
+@pytest.mark.parametrize("bound", [{"max_scan_files": 1}, {"max_scan_bytes": 1}, {"max_grep_results": 0}])
+def test_a_search_that_a_limit_ended_does_not_claim_more_matches(output: str, bound: dict[str, int]) -> None:
+    tools = toolset(capability=Capability(**bound), a="xx\n", b="y\n")
+
+    result = grep(tools, "y", output=output)
+
+    assert result.message == "No matches found before a limit ended the search; narrow it with path or glob"
+    assert receipt(result).truncated is True
+
+
 # Several lines
 
 

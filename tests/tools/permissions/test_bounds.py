@@ -57,6 +57,14 @@ def test_a_line_too_wide_to_read_is_not_reported_as_past_the_end(files: Filesyst
     assert result.message == "[Read nothing of /src/text: a character of line 1 takes more bytes than may be read]"
 
 
+@pytest.mark.parametrize("encoding", ["utf8", "bytes"])
+def test_a_read_of_no_bytes_gives_no_advice_that_repeats_it(files: Filesystem, encoding: str) -> None:
+    tools = toolset(files, Capability(max_read_bytes=0))
+    files.write("/src/text", "some text\n")
+    result = tools.call("read_file", {"path": "/src/text", "offset_bytes": 2, "encoding": encoding})
+    assert result.message == "[Read nothing of /src/text: no byte of it may be read]"
+
+
 def test_results_are_clamped(files: Filesystem) -> None:
     tools = toolset(files, Capability(max_grep_results=2, max_glob_results=3))
     for limit in (None, 1000):

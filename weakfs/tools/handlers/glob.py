@@ -55,7 +55,9 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
     found = fs.glob(params.pattern, path=params.path, hidden=params.hidden, max_results=params.max_results)
     paths = tuple(match.path for match in found)
     summary = f"{plural(len(paths), 'path')} found" if paths else "No files matched"
-    if not paths and not found.truncated:
+    if not paths and found.truncated:
+        summary += " before a limit ended the search; search in a smaller directory"
+    elif not paths:
         why = why_no_match(params.pattern, params.path, context, hidden=params.hidden)
         summary = summary if why is None else f"{summary}: {why}"
     lines = [one_line(path) for path in paths]
@@ -64,7 +66,7 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
         paths=paths if kept is None else kept,
         count=len(paths),
         truncated=found.truncated,
-        summary_text=summarize(f"{summary}, and there are more" if found.truncated else summary),
+        summary_text=summarize(f"{summary}, and there are more" if paths and found.truncated else summary),
     )
     if not paths:
         return answer(receipt)

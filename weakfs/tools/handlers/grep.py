@@ -123,7 +123,9 @@ def _receipt(
     ):
         summary = f"{summary}: {_why_no_file(params.glob, params, context)}"
     skipped = f" ({plural(found.binary_skipped, 'binary file')} skipped)" if found.binary_skipped else ""
-    more = ", and there are more" if truncated else ""
+    more = ", and there are more" if truncated and found else ""
+    if truncated and not found:
+        summary += " before a limit ended the search; narrow it with path or glob"
     if found.withheld_skipped:
         files = plural(found.withheld_skipped, "file")
         more += f"; {files} not searched, because the policy or the capability keeps the contents out of answers"

@@ -220,7 +220,9 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     content: str | bytes = found.content if text is None else text
     count = len(found.content) if text is None else len(text.encode())
     stop = found.offset + count
-    if stop < found.size_bytes:
+    if stop < found.size_bytes and not count:
+        note = f"[Read nothing of {found.path}: no byte of it may be read]"
+    elif stop < found.size_bytes:
         note = f"[bytes {found.offset} to {stop} of {found.size_bytes}; read on with offset_bytes={stop}]"
     elif not count:
         note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and byte {found.offset} is past its end]"
