@@ -254,3 +254,53 @@ def test_an_existing_directory_is_not_undone_with_an_entry_created_in_it(tmp_pat
     assert files.tree().fingerprint == before
     files.session.rollback(files.session.seq - 1)
     assert files.read(path).content == "new"
+
+
+@pytest.mark.parametrize("change", ["chmod", "delete", "move", "chmod above"])
+@pytest.mark.parametrize("path", ["/d/e/kept", "/d/e/new"])
+@pytest.mark.parametrize("how", ["undo", "rollback"])
+def test_the_permission_bits_of_a_directory_are_restored_after_a_change_of_an_entry_in_it(
+    tmp_path: Path, path: str, change: str, how: str
+) -> None:
+    (tmp_path / "root/d/e").mkdir(parents=True)
+    (tmp_path / "root/d/e/kept").write_text("kept")
+    (tmp_path / "root/d/e").chmod(0o750)
+    (tmp_path / "root/d").chmod(0o2775)
+    session = Session()
+    files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
+    before = files.tree().fingerprint
+    with session.transaction():
+        files.write(path, "new")
+        match change:
+            case "chmod":
+                files.chmod("/d/e", 0o700)
+            case "chmod above":
+                files.chmod("/d", 0o700)
+            case "delete":
+                files.delete("/d", recursive=True)
+            case _:
+                files.move("/d", "/moved")
+    after = files.tree().fingerprint
+
+    # Each change is an operation of its own.
+    if how == "undo":
+        session.undo(2)
+    else:
+        session.rollback(0)
+
+    assert files.tree().fingerprint == before
+    if how == "undo":
+        session.redo(2)
+    else:
+        session.rollback(session.seq - 1)
+    assert files.tree().fingerprint == after
+
+
+def test_a_mode_that_others_set_is_what_an_undo_restores(fs: HostFilesystem, root: Path) -> None:
+    fs.write("/src/app.py", "port = 8080\n")
+    (root / "src").chmod(0o700)
+    fs.delete("/src", recursive=True)
+
+    fs.session.undo()
+
+    assert fs.stat("/src").mode == 0o700

@@ -36,10 +36,10 @@ def found_before(
             continue
         there = find(known, segments_of(path))
         one = _found(root, place, there, as_whole=as_whole)
+        if there is None:
+            found += _found_above(root, known, path, place, session.now(), filesystem, is_new=one is None)
         if one is not None:
             found.append(EntryFound(path, one, session.now(), filesystem))
-        elif there is None:
-            found += _found_above(root, known, path, place, session.now(), filesystem)
     return found
 
 
@@ -63,20 +63,28 @@ def by_program(found: list[EntryFound], known: FileTree, expected: FileTree) -> 
 
 
 def _found_above(
-    root: HostRoot, known: FileTree, path: str, place: Segments, at: int, filesystem: str
+    root: HostRoot, known: FileTree, path: str, place: Segments, at: int, filesystem: str, *, is_new: bool
 ) -> Iterator[EntryFound]:
-    """Yield the event for the nearest directory above a new entry, if the session does not know it.
+    """Yield the events for the directories above an entry that the session does not know, the topmost one first.
 
-    Without it, the directory would seem to have been made along with the entry, and would be removed with it.
+    Without them, it would take their permission bits to be those of a new directory, which only needs an event if they
+    are not. The nearest directory above a new entry is always described, or it would seem to have been made along with
+    the entry, and would be removed with it.
     """
     above = segments_of(path)[:-1]
+    unknown: list[EntryFound] = []
     for depth in range(len(above), 0, -1):
         if find(known, above[:depth]) is not None:
-            return
-        node = root.directory.node(place[: depth - len(above) - 1])
-        if type(node) is FileTree:
-            yield EntryFound(path_of(above[:depth]), tree_of({above[depth - 1]: node}), at, filesystem)
-            return
+            break
+        here = place[: depth - len(above) - 1]
+        node = root.directory.node(here)
+        if type(node) is not FileTree:
+            continue
+        # A path through a link leads to other directories.
+        if is_new or (here == above[:depth] and node.mode != leaves.DIRECTORY_MODE):
+            unknown.append(EntryFound(path_of(above[:depth]), tree_of({above[depth - 1]: node}), at, filesystem))
+        is_new = False
+    yield from reversed(unknown)
 
 
 def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: bool) -> FileTree | None:
@@ -86,7 +94,7 @@ def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: boo
     if type(node) is FileTree:
         if not as_whole:
             # Only its permission bits change, so the entries that the session knows in it are kept.
-            return None if type(known) is FileTree else tree_of({place[-1]: node})
+            return None if _same_bits(known, node) else tree_of({place[-1]: node})
         whole = directory.subtree(place)
         if type(known) is FileTree and type(whole) is FileTree and _looks_like_all(whole, known):
             return None
@@ -110,9 +118,12 @@ def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: boo
 
 
 def looks_like(one: Node, other: Node) -> bool:
-    """Return whether two entries have the same kind, size, times and permission bits; contents are not read."""
+    """Return whether two entries have the same kind, size, times and permission bits; contents are not read.
+
+    The times of directories are not compared: they change with every entry.
+    """
     if type(one) is not tuple or type(other) is not tuple:
-        return type(one) is type(other)
+        return _same_bits(one, other)
     return (
         leaves.kind_of(one) == leaves.kind_of(other)
         and leaves.size_of(one) == leaves.size_of(other)
@@ -121,6 +132,14 @@ def looks_like(one: Node, other: Node) -> bool:
     )
 
 
+def _same_bits(one: Node | None, other: Node) -> bool:
+    return type(one) is FileTree and type(other) is FileTree and one.mode == other.mode
+
+
 def _looks_like_all(one: FileTree, other: FileTree) -> bool:
     mine, known = dict(walk(one)), dict(walk(other))
-    return mine.keys() == known.keys() and all(looks_like(node, known[path]) for path, node in mine.items())
+    return (
+        _same_bits(one, other)
+        and mine.keys() == known.keys()
+        and all(looks_like(node, known[path]) for path, node in mine.items())
+    )
