@@ -147,10 +147,10 @@ def test_a_hint_looks_at_a_bounded_number_of_entries(
     assert "hidden" not in bounded.call("glob", {"pattern": "*.rs"}).message
 
 
-@pytest.mark.parametrize("bound", [{"max_scan_files": 1}, {"max_glob_results": 0}])
+@pytest.mark.parametrize("bound", [Capability(max_scan_files=1), Capability(max_glob_results=0)])
 def test_a_glob_that_a_limit_ended_does_not_claim_more_paths(
-    session: Session, files: InMemoryFilesystem, bound: dict[str, int]
+    session: Session, files: InMemoryFilesystem, bound: Capability
 ) -> None:
-    bounded = Toolset(session, files, capability=Capability(**bound))
+    bounded = Toolset(session, files, capability=bound)
     result = bounded.call("glob", {"pattern": "*.py"})
     assert result.message == "No files matched before a limit ended the search; search in a smaller directory"

@@ -151,9 +151,11 @@ def test_a_search_for_files_without_matches_says_so(output: str) -> None:
 
 
 @pytest.mark.parametrize("output", ["lines", "files", "counts"])
-@pytest.mark.parametrize("bound", [{"max_scan_files": 1}, {"max_scan_bytes": 1}, {"max_grep_results": 0}])
-def test_a_search_that_a_limit_ended_does_not_claim_more_matches(output: str, bound: dict[str, int]) -> None:
-    tools = toolset(capability=Capability(**bound), a="xx\n", b="y\n")
+@pytest.mark.parametrize(
+    "bound", [Capability(max_scan_files=1), Capability(max_scan_bytes=1), Capability(max_grep_results=0)]
+)
+def test_a_search_that_a_limit_ended_does_not_claim_more_matches(output: str, bound: Capability) -> None:
+    tools = toolset(capability=bound, a="xx\n", b="y\n")
 
     result = grep(tools, "y", output=output)
 
