@@ -94,14 +94,14 @@ def test_why_shows_the_call_and_its_answer(run: Run, place: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("blame", "/app.py", "-L", "5"), "it has 4 lines"),
+        (("blame", "/app.py", "-L", "5"), "it has 4 lines; give some of these"),
         (("blame", "/app.py", "-L", "x"), "10,20"),
         (("blame", "/app.py", "-L", "3,2"), "lines are numbered from 1"),
         (("blame", "/app.py", "-L", "0,2"), "lines are numbered from 1"),
         (("blame", "/app.py", "--at", "none"), "none"),
         (("blame", "/none"), "'/none'"),
         (("why", "/app.py"), "/app.py:12"),
-        (("why", "/app.py:9"), "4 lines"),
+        (("why", "/app.py:9"), "the file has 4 lines; give one of these"),
         (("why", "/none:1"), "'/none'"),
     ],
 )

@@ -167,6 +167,15 @@ def test_without_its_extra_the_command_names_the_extra(run: str, missing: str) -
     assert "pip install 'weakfs[cli]'" in done.stderr
 
 
+def test_a_target_that_is_no_file_is_reported_with_one_remedy(run: Run, saved: Path) -> None:
+    outcome = run("timeline", saved, "--html", "/dev/null")
+    assert (outcome.status, outcome.out) == (1, "")
+    assert outcome.err == (
+        "weakfs: cannot save to '/dev/null': it is not a regular file; the last saved version is unchanged, fix the "
+        "cause and save again\n"
+    )
+
+
 def test_a_full_disk_under_the_output_is_reported(saved: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*COMMAND, "ls", str(saved)], stdout=full, stderr=subprocess.PIPE, text=True)

@@ -56,6 +56,9 @@ def _message(doing: str, error: OSError) -> str:
     # The library's own errors have only a message; those of the host have an errno and a file name.
     if error.strerror is None:
         return _without_prefix(doing, str(error))
+    if error.errno not in CAUSES and error.strerror.startswith("cannot "):
+        # A message of the library, with its remedy.
+        return error.strerror
     cause, remedy = CAUSES.get(error.errno or 0, (error.strerror, "fix the cause and try again"))
     where = "" if error.filename is None or repr(error.filename) in doing else f" ({error.filename!r})"
     return f"cannot {doing}: {cause}{where}; {remedy}"

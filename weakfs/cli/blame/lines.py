@@ -57,7 +57,9 @@ def show_blame(
     every, contents = _blamed(session, path, at, filesystem)
     first, last = span
     if first > max(len(every), 1):
-        raise Failure(f"cannot show line {first} of {path!r}: it has {len(every):,} lines", status=USAGE)
+        raise Failure(
+            f"cannot show line {first} of {path!r}: it has {len(every):,} lines; give some of these", status=USAGE
+        )
     lines = every[first - 1 : last]
     if style == "json":
         for line in lines:
@@ -161,7 +163,7 @@ def show_reason(
         )
     lines, _ = _blamed(session, path, at, filesystem)
     if not 1 <= int(digits) <= len(lines):
-        raise Failure(f"cannot look up {place!r}: the file has {len(lines):,} lines", status=USAGE)
+        raise Failure(f"cannot look up {place!r}: the file has {len(lines):,} lines; give one of these", status=USAGE)
     line = lines[int(digits) - 1]
     call = _call_of(session, line)
     arguments, receipt = (None, None) if call is None else (call.call.read_arguments(), call.call.read_receipt())
