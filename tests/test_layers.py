@@ -21,7 +21,18 @@ ROOT = Path(weakfs.__file__).parent
 
 # From the bottom up. A package may import itself, those next to it, and those below.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"class_decorators", "errors", "fast_init", "lazy_names", "messages", "platforms", "short_repr"}),
+    frozenset(
+        {
+            "attribute_hints",
+            "class_decorators",
+            "errors",
+            "fast_init",
+            "lazy_names",
+            "messages",
+            "platforms",
+            "short_repr",
+        }
+    ),
     frozenset({"storage"}),
     frozenset({"session"}),
     frozenset({"reducers"}),
@@ -300,6 +311,7 @@ def test_a_session_without_files_loads_no_filesystem_module() -> None:
     loaded = run_python(WORK_A_SESSION).split()
     assert loaded
     parts = (
+        "attribute_hints",
         "class_decorators",
         "errors",
         "fast_init",

@@ -110,6 +110,27 @@ def test_the_error_for_a_name_from_other_documents_names_its_equivalent(name: st
         getattr(weakfs, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ToolCalls", "it is defined in weakfs.tools: from weakfs.tools import ToolCalls"),
+        ("InMemoryBackend", "use weakfs.InMemoryFilesystem"),
+    ],
+)
+def test_an_import_of_such_a_name_says_it_too(name: str, hint: str) -> None:
+    with pytest.raises(ImportError, match=f"^cannot import name '{name}' from 'weakfs'; {hint}$"):
+        exec(f"from weakfs import {name}", {})
+
+
+def test_an_import_of_an_unknown_name_has_no_hint() -> None:
+    with pytest.raises(ImportError, match=r"^cannot import name 'nonsense' from 'weakfs' \("):
+        exec("from weakfs import nonsense", {})
+
+
+def test_the_modules_of_weakfs_can_be_imported_from_it() -> None:
+    exec("from weakfs import history, messages", {})
+
+
 def test_an_unknown_name_raises_attribute_error_without_a_hint() -> None:
     with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
         weakfs.nonsense  # noqa: B018  # asked for on purpose

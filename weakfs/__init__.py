@@ -21,6 +21,7 @@ Names are imported from their modules when they are first used, so that `import 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -129,9 +130,9 @@ _HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
 def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
-        from weakfs._name_hints import hint
+        from weakfs._name_hints import unknown_name
 
-        raise AttributeError(f"module 'weakfs' has no attribute {name!r}{hint(name)}")
+        raise unknown_name(name, is_import=sys._getframe(1).f_code.co_name == "_handle_fromlist")
     value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value

@@ -84,6 +84,22 @@ RENAMED = {
 }
 
 
+def unknown_name(name: str, *, is_import: bool) -> AttributeError | ImportError:
+    """Return the error for a name that `weakfs` does not have.
+
+    With `is_import`, `from weakfs import name` asks whether there is such an attribute before it looks for a module. It
+    drops the message of an `AttributeError`, but not that of an `ImportError`.
+    """
+    found = hint(name)
+    if is_import and found and not _is_module(name):
+        return ImportError(f"cannot import name {name!r} from 'weakfs'{found}", name="weakfs")
+    return AttributeError(f"module 'weakfs' has no attribute {name!r}{found}")
+
+
+def _is_module(name: str) -> bool:
+    return find_spec(f"weakfs.{name}") is not None
+
+
 def hint(name: str) -> str:
     """Return the end of an error message about a missing name; empty if nothing is known about it."""
     known = RENAMED.get(name)
@@ -91,7 +107,7 @@ def hint(name: str) -> str:
         return f"; use {known}"
     if name.startswith("_"):
         return ""
-    if find_spec(f"weakfs.{name}") is not None:
+    if _is_module(name):
         # `from weakfs import session` asks for the name before it imports the module.
         return f"; it is a module: import weakfs.{name}"
     for package in PACKAGES:

@@ -135,7 +135,7 @@ def test_a_clock_that_raises_leaves_everything_as_it_was() -> None:
 def test_an_event_that_is_not_an_attrs_class_is_refused_with_a_remedy() -> None:
     session = make_session()
 
-    with pytest.raises(TypeError, match=r"cannot register dict: .*@attrs\.frozen"):
+    with pytest.raises(TypeError, match=r"cannot dispatch .*: it is a dict; .*@attrs\.frozen"):
         session.dispatch({"by": 1})
 
     assert len(session.records) == 0

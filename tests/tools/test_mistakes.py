@@ -23,11 +23,18 @@ from weakfs import (
     ToolResult,
     Toolset,
 )
+from weakfs.editing import replace
 
 
 @frozen
 class Nothing:
     pass
+
+
+def with_file() -> InMemoryFilesystem:
+    files = InMemoryFilesystem()
+    files.write("/a", "one\n")
+    return files
 
 
 def without_context(params: Nothing) -> ToolResult[object]:
@@ -105,7 +112,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a name as a tool": (
         lambda any: any(Toolset)(Session(), tools=["ls"]),
         TypeError,
-        "cannot use 'ls' as a tool: it is a str; give Tool objects",
+        "cannot use 'ls' as a tool: it is a str; give Tool objects, such as weakfs.tools.READ_FILE",
     ),
     "a pattern as a rule": (
         lambda any: any(Policy)(["x"]),
@@ -197,6 +204,146 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
         lambda any: any(InMemoryFilesystem().write_bytes)("/a", [1]),
         TypeError,
         "cannot write '/a': expected bytes, not a list; convert it first",
+    ),
+    "bytes to append as text": (
+        lambda any: any(InMemoryFilesystem().append)("/a", b"1"),
+        TypeError,
+        "cannot write '/a': expected text, not bytes; use write_bytes(path, content, mode='append')",
+    ),
+    "text as lines": (
+        lambda any: any(InMemoryFilesystem().write_lines)("/a", "one"),
+        TypeError,
+        "cannot write '/a': expected lines, not a str; use write, or pass a list of lines",
+    ),
+    "numbers as lines": (
+        lambda any: any(InMemoryFilesystem().write_lines)("/a", ["one\n", 2]),
+        TypeError,
+        "cannot write '/a': a line is text, not an int; convert it first",
+    ),
+    "bytes as a path": (
+        lambda any: any(InMemoryFilesystem().exists)(b"/a"),
+        TypeError,
+        "a path is text such as '/src/app.py', not bytes: b'/a'",
+    ),
+    "text as permission bits": (
+        lambda any: any(InMemoryFilesystem().chmod)("/", "755"),
+        ValueError,
+        "use permission bits from 0 to 0o7777, such as 0o755",
+    ),
+    "no encoding": (
+        lambda any: any(with_file().read)("/a", encoding=None),
+        ValueError,
+        "cannot open '/a' as text: None is not an encoding; use one such as 'utf-8'",
+    ),
+    "no encoding of a stream": (
+        lambda any: any(with_file().open)("/a", encoding=None),
+        ValueError,
+        "cannot open '/a' as text: None is not an encoding; use one such as 'utf-8'",
+    ),
+    "text as a number of lines": (
+        lambda any: any(with_file().read)("/a", limit="5"),
+        ValueError,
+        "cannot read '5' lines of '/a'; use a number of 0 or more, or -1 for all",
+    ),
+    "text as the first line": (
+        lambda any: any(with_file().read)("/a", offset="5"),
+        ValueError,
+        "cannot read '/a' from line '5'; use an offset of 0 or more",
+    ),
+    "text as the first byte": (
+        lambda any: any(with_file().read_bytes)("/a", offset="5"),
+        ValueError,
+        "cannot read None bytes of '/a' from '5'; use numbers of 0 or more",
+    ),
+    "text as a number of bytes": (
+        lambda any: any(with_file().read_bytes)("/a", limit="5"),
+        ValueError,
+        "cannot read '5' bytes of '/a' from 0; use numbers of 0 or more",
+    ),
+    "several patterns to find": (
+        lambda any: any(InMemoryFilesystem().glob)(["*.py"]),
+        TypeError,
+        "a glob pattern is text, not a list; write several as one, '*.{py,md}'",
+    ),
+    "several patterns of files to search": (
+        lambda any: any(InMemoryFilesystem().grep)("x", glob=["*.py"]),
+        TypeError,
+        "a glob pattern is text, not a list; write several as one, '*.{py,md}'",
+    ),
+    "text as a number of matches": (
+        lambda any: any(InMemoryFilesystem().grep)("x", max_matches="5"),
+        ValueError,
+        "cannot return '5' matches; use a number of 0 or more, or -1 for all",
+    ),
+    "a number as a mounted directory": (
+        lambda any: any(HostMount)(5),
+        TypeError,
+        "host_path is 5; pass the path of a directory of the host",
+    ),
+    "text as the size of a mount": (
+        lambda any: any(HostMount)(".", max_bytes="5"),
+        ValueError,
+        "max_bytes is '5'; pass a number of bytes, or None for no limit",
+    ),
+    "a number as a pattern of a mount": (
+        lambda any: any(HostMount)(".", exclude=[5]),
+        TypeError,
+        "cannot use 5 as a glob pattern: it is an int; pass text",
+    ),
+    "another policy for the links of a mount": (
+        lambda any: any(HostMount)(".", follow_symlinks=True),
+        ValueError,
+        "follow_symlinks is True; use 'deny', 'within_root_only' or 'allow'",
+    ),
+    "another policy for links in a capability": (
+        lambda any: any(Capability)(follow_symlinks="yes"),
+        ValueError,
+        "follow_symlinks is 'yes'; use 'deny', 'within_root_only' or 'allow'",
+    ),
+    "a number as a directory": (
+        lambda any: any(Capability)(fs_roots=[5]),
+        TypeError,
+        "fs_roots contains 5; give paths such as '/src'",
+    ),
+    "an effect that allows": (
+        lambda any: any(PolicyRule)(effect="allow", operations="write", paths="/src", reason="sources"),
+        ValueError,
+        "effect is 'allow'; give 'deny', 'only' or 'blob', since rules only restrict",
+    ),
+    "a number as a path of a rule": (
+        lambda any: any(PolicyRule)(effect="deny", operations="write", paths=[5], reason="no"),
+        TypeError,
+        "paths contains 5; give glob patterns such as '/src' or '*.key'",
+    ),
+    "no reason": (
+        lambda any: any(PolicyRule)(effect="deny", operations="write", paths="/src", reason=None),
+        TypeError,
+        "reason is None; give the text that the model reads",
+    ),
+    "a rule in place of a function": (
+        lambda any: any(Policy)(check=RULE),
+        TypeError,
+        "check is a PolicyRule; pass a function that returns None or the reason for a refusal",
+    ),
+    "a dictionary as parameters": (
+        lambda any: any(Tool)("probe", "", {"type": "object"}, with_positional_context),
+        TypeError,
+        "cannot use a dict for parameters: it declares no fields",
+    ),
+    "a value in place of the message": (
+        lambda any: any(ToolResult)(5, "five"),
+        TypeError,
+        "message is 5; give the text that the model reads, then the value",
+    ),
+    "a call in one part": (
+        lambda any: any(Toolset(Session()).call)({"name": "ls"}, {}),
+        TypeError,
+        "name is a mapping; pass a call in two parts: call(name, arguments)",
+    ),
+    "bytes to replace": (
+        lambda any: any(replace)(b"one", b"o", b"0"),
+        TypeError,
+        "cannot replace b'one': it is bytes; pass text",
     ),
     "a name as a slice": (
         lambda any: any(Session().install)("plan"),

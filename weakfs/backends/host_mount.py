@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from errno import EEXIST, ENOENT, ENOTDIR
-from typing import get_args
 
 from attrs import field
-from attrs.validators import in_
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import Limits, SymlinkPolicy, normalize
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import join
+from weakfs.filesystem.primitives import check_symlink_policy
 from weakfs.messages import a_type
 from weakfs.platforms import require_linux
 from weakfs.reducers import FileTree, MountReport, TreeMounted
@@ -26,11 +25,26 @@ from weakfs.snapshots.scan.host_import import Selection, import_tree
 
 
 def _host_path(path: str | os.PathLike[str]) -> str:
+    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"host_path is {path!r:.60}; pass the path of a directory of the host")
     return os.fspath(path)
 
 
 def _patterns(patterns: str | Iterable[str]) -> tuple[str, ...]:
-    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    given = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    for pattern in given:
+        if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"cannot use {pattern!r:.60} as a glob pattern: it is {a_type(pattern)}; pass text")
+    return given
+
+
+def _symlink_policy(instance: object, attribute: object, value: SymlinkPolicy) -> None:
+    check_symlink_policy(value)
+
+
+def _size(instance: object, attribute: object, value: int | None) -> None:
+    if value is not None and (type(value) is not int or value < 0):
+        raise ValueError(f"max_bytes is {value!r}; pass a number of bytes, or None for no limit")
 
 
 @frozen
@@ -47,8 +61,8 @@ class HostMount:
     mount_path: str = "/"
     include: tuple[str, ...] = field(default=(), converter=_patterns)
     exclude: tuple[str, ...] = field(default=(), converter=_patterns)
-    max_bytes: int | None = None
-    follow_symlinks: SymlinkPolicy = field(default="deny", validator=in_(get_args(SymlinkPolicy)))
+    max_bytes: int | None = field(default=None, validator=_size)
+    follow_symlinks: SymlinkPolicy = field(default="deny", validator=_symlink_policy)
 
 
 Progress = Callable[[str, int], object]

@@ -8,6 +8,7 @@ from typing import Any, cast
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.limits import checked_limits
+from weakfs.filesystem.primitives import check_symlink_policy
 from weakfs.filesystem.registry import session_of_files
 from weakfs.reducers import FileTree, TreeRestored
 from weakfs.session import Session, SessionView
@@ -25,8 +26,7 @@ class SessionFilesystem(BaseFilesystem):
         read_only: bool,
         follow_symlinks: SymlinkPolicy,
     ) -> None:
-        if follow_symlinks not in ("deny", "within_root_only", "allow"):
-            raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
+        check_symlink_policy(follow_symlinks)
         self._session = session = session if isinstance(session, SessionView) else session_of_files(session)
         self.limits = checked_limits(limits)
         self.follow_symlinks: SymlinkPolicy = follow_symlinks

@@ -22,6 +22,7 @@ from weakfs.editing.layout import Layout
 from weakfs.editing.line_ends import only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, TooRepetitive, plain
 from weakfs.editing.reindentation import DoubtfulIndentation
+from weakfs.messages import a_type
 
 # The range of a match, in characters of the old text, and its replacement.
 Piece = tuple[int, int, str]
@@ -77,6 +78,9 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     Raise `EmptyOldString`, `NoChange`, `TargetNotFound`, `AmbiguousTarget` or `AmbiguousIndentation`, all of them
     `EditError`. O(text + old + new).
     """
+    for given in (text, old, new):
+        if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"cannot replace {given!r:.60}: it is {a_type(given)}; pass text")
     if not old:
         raise EmptyOldString("the text to replace is empty; give the exact text to change")
     if old == new:

@@ -8,6 +8,7 @@ from errno import EACCES, ENAMETOOLONG
 from functools import lru_cache
 
 from weakfs.filesystem.errors import fault, quoted
+from weakfs.messages import a_type
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.validation import is_plain
 
@@ -45,7 +46,7 @@ def parse(path: str | os.PathLike[str]) -> Parsed:
 def _as_text(path: object) -> str:
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
-        raise TypeError(f"a path is text, not {type(path).__name__}: {path!r}")
+        raise TypeError(f"a path is text such as '/src/app.py', not {a_type(path)}: {path!r:.60}")
     # Take the characters themselves: a subclass may override `__str__`.
     return str.__str__(text)
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from errno import EACCES, EFBIG, ELOOP, ENOENT, ENOTDIR, EPERM
 from io import BufferedReader, BytesIO, RawIOBase
 from operator import itemgetter
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from weakfs.filesystem.limits import Limits
 from weakfs.filesystem.results import FileEntry, Note
@@ -18,6 +18,13 @@ from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
+
+
+def check_symlink_policy(policy: SymlinkPolicy) -> None:
+    """Raise `ValueError` for anything but one of the three policies."""
+    if policy not in get_args(SymlinkPolicy):
+        raise ValueError(f"follow_symlinks is {policy!r:.60}; use 'deny', 'within_root_only' or 'allow'")
+
 
 # A file to be searched: its name, and its bytes or its leaf.
 Searched = tuple[str, bytes | Leaf]

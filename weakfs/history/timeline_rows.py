@@ -17,6 +17,7 @@ from weakfs.history.trees import Trees
 from weakfs.messages import one_line
 from weakfs.reducers import EntryFound, LowerEntry, TreeSeen, diff
 from weakfs.session import Merged, Record, Reverted, RolledBack, Session, SessionView, Snapshot
+from weakfs.session.session import checked_session
 from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall
 
 Kind = Literal["call", "change", "merge", "rollback", "snapshot"]
@@ -93,7 +94,7 @@ class RowChanges:
 
 def timeline(session: Session) -> Iterator[TimelineRow]:
     """Yield the rows of a session, oldest first. O(records), plus what each of them changed."""
-    return (one.row for one in changes_of_rows(session, Trees(session)))
+    return (one.row for one in changes_of_rows(session, Trees(checked_session(session))))
 
 
 def changes_of_rows(session: Session, trees: Trees) -> Iterator[RowChanges]:

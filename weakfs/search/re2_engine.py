@@ -9,6 +9,8 @@ import importlib
 import sys
 from typing import Any, Final, Protocol, cast
 
+from weakfs.messages import a_type
+
 MAX_PATTERN_BYTES: Final = 16 * 1024
 # When RE2's automaton exceeds its memory, RE2 simulates the program, at about 3 ns per instruction and byte:
 # this limits that cost. `.{1000}` has 8,000 instructions, `\pL{200}` 240,000.
@@ -43,7 +45,7 @@ class _Re2(Protocol):
 def check_pattern(pattern: str) -> None:
     """Check a pattern's type, characters and size. Raises TypeError and ValueError."""
     if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"a pattern is text, not {type(pattern).__name__}: {pattern!r:.60}")
+        raise TypeError(f"a pattern is text, not {a_type(pattern)}: {pattern!r:.60}")
     try:
         size = len(pattern.encode())
     except UnicodeEncodeError as problem:

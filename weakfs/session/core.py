@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from weakfs.messages import a_type
 from weakfs.session.codec.savable_events import accepted
 from weakfs.session.errors import MissingBlob, RecordsDropped, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import CommitPlace, Journal
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row, changed, check_slices
-from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.registry import Registry, check_event
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
 from weakfs.session.slices.table import Table
@@ -42,11 +43,12 @@ class SessionCore(SessionState):
 
         `kind` is "state" (rolled back, the default) or "log" (kept across rollbacks). Installing again changes
         nothing and keeps existing values, such as those of a loaded session. Raise `ValueError` if the type is
-        installed with another tag or kind.
+        installed with another tag or kind, and `TypeError` for an initial value that a session file cannot hold.
         """
         with self.lock:
             before = self._rules
-            self._rules = before.install(type_, tag=tag, kind=kind, initial=initial, merge=merge)
+            rules = before.install(type_, tag=tag, kind=kind, initial=initial, merge=merge)
+            self._rules = rules if initial is None else _with_safe_initial(rules, type_)
             if self._rules is not before:
                 self._rules_changed(before)
             spec = self._rules.by_type[type_]
@@ -87,6 +89,10 @@ class SessionCore(SessionState):
         `object` stands for every type. Records made inside a transaction are delivered when it ends. An error in a
         handler is logged and has no other effect.
         """
+        if not isinstance(event, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"cannot subscribe to {event!r:.60}: it is {a_type(event)}; pass the class of the events")
+        if not callable(handler):
+            raise TypeError(f"handler is {handler!r:.60}; pass a function that takes a record")
         with self.lock:
             if self._delivery is None:
                 self._delivery = Delivery(None)
@@ -114,6 +120,7 @@ class SessionCore(SessionState):
         rules = self._rules
         shape = rules.registry.by_type.get(type(event))
         if shape is None:
+            check_event(event)
             self._rules = rules = rules.knowing(type(event))
             shape = rules.registry.by_type[type(event)]
         if self._reducing:
@@ -224,6 +231,22 @@ class SessionCore(SessionState):
         else:
             event = SliceCleared(spec.tag)
         self.dispatch(event)
+
+
+def _with_safe_initial(rules: Rules, type_: type) -> Rules:
+    """Return the rules with a private copy of a slice's initial value, if it is mutable.
+
+    Raise `TypeError` if no session file can hold it.
+    """
+    spec, shape = rules.by_type[type_], rules.registry.by_type[type_]
+    if not spec.empty:
+        return rules
+    value = spec.empty.last()
+    try:
+        kept = accepted(shape, value, shape.pack(value), rules.registry)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"cannot install {spec.tag!r}: no file can hold its initial value: {error}") from None
+    return rules if kept is value else rules.install(type_, initial=lambda: kept)
 
 
 def reducing(doing: str) -> SessionError:

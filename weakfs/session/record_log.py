@@ -88,10 +88,10 @@ class RecordLog(Snapshots):
         record does. By default all calls stay. Raise `SessionError` if other processes write so much in the meantime
         that the shorter history cannot be stored.
         """
-        if keep < 0:
-            raise ValueError(f"cannot keep {keep} records; pass a number of at least 0")
-        if keep_calls is not None and keep_calls < 0:
-            raise ValueError(f"cannot keep {keep_calls} calls; pass a number of at least 0, or None for all")
+        if type(keep) is not int or keep < 0:
+            raise ValueError(f"cannot keep {keep!r} records; pass a number of at least 0")
+        if keep_calls is not None and (type(keep_calls) is not int or keep_calls < 0):
+            raise ValueError(f"cannot keep {keep_calls!r} calls; pass a number of at least 0, or None for all")
         with self.lock:
             line = self._writable()
             if line is not self._trunk:

@@ -7,6 +7,8 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from weakfs.attribute_hints import attribute_hints
+from weakfs.messages import a_type
 from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, RunsPrograms, repair_all
@@ -23,6 +25,25 @@ if TYPE_CHECKING:
     from weakfs.session.durable.open_session import Durability, OnOthers, Where
 
 
+@attribute_hints(
+    apply="dispatch(event)",
+    begin="transaction()",
+    branch="fork()",
+    commit="save(path), or Session.open(where), which stores every change",
+    dump="save(path)",
+    dumps="to_bytes()",
+    emit="dispatch(event)",
+    events="records",
+    files="InMemoryFilesystem(session)",
+    filesystem="InMemoryFilesystem(session)",
+    history="records",
+    loads="from_bytes(data)",
+    log="records",
+    reset="rollback(target)",
+    savepoint="snapshot(tag)",
+    state="session[T].latest()",
+    to_json="to_bytes()",
+)
 class Session(Undo):
     """Events in, immutable slices out; snapshot, rollback, transactions, forks, save and load.
 
@@ -40,6 +61,11 @@ class Session(Undo):
         Attaching the same filesystem again changes nothing. Raise `ValueError` if another one with its id is attached.
         """
         part = filesystem.external if isinstance(filesystem, Attachable) else filesystem
+        if not all(hasattr(part, name) for name in ("filesystem_id", "snapshot", "restore", "begin")):
+            raise TypeError(
+                f"cannot attach {filesystem!r:.60}: it is not an external filesystem, such as a HostFilesystem; files "
+                f"in a session need not be attached"
+            )
         with self.lock:
             for other in self._attached:
                 if other is part:
@@ -362,6 +388,8 @@ class Session(Undo):
         max_expansion: float | None = FACTOR,
     ) -> Self:
         """Return the session that `to_bytes` wrote; raises what `load` raises."""
+        if not isinstance(data, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"data is {a_type(data)}; pass the bytes that to_bytes returned, or load a file with load")
         from weakfs.session.files.session_file import load_session_bytes
 
         session = cls(session_id="loading", registry=registry, clock=clock, new_id=new_id, bus=bus)
@@ -418,3 +446,10 @@ S = TypeVar("S", bound=Session)
 
 def _unpickled(cls: type[S], data: bytes, types: dict[str, type]) -> S:
     return cls.from_bytes(data, registry=cls._registry_type.standard().with_tags(types))
+
+
+def checked_session(session: Session) -> Session:
+    """Return `session`. Raise `TypeError` for anything else."""
+    if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"session is {a_type(session)}; pass a Session, such as Session.load(path)")
+    return session

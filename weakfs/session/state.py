@@ -67,6 +67,8 @@ class SessionState(SessionTrunk):
             raise TypeError(f"registry is {registry!r:.60}; pass Registry.with_types(*your_types)")
         if bus is not None and not callable(getattr(bus, "publish", None)):
             raise TypeError(f"bus is {bus!r:.60}; pass an object with a method publish(record)")
+        checked_function("clock", clock, "returns integer nanoseconds, such as time.time_ns")
+        checked_function("new_id", new_id, "returns a new id as text")
         # mypy confuses the hash of a class with that of its instances.
         rules = Rules.standard(self._registry_type) if registry is None else Rules.of(registry)  # type: ignore[arg-type]
         name = checked_text("session_id", session_id or (new_id or _random_id)()) or ""
@@ -304,6 +306,12 @@ def checked_text(what: str, text: str | None) -> str | None:
         if not text.isascii() and not is_text(text):
             raise ValueError(f"{what} {text!r} contains a lone surrogate; pass text that can be encoded as UTF-8")
     return text
+
+
+def checked_function(what: str, function: object, purpose: str) -> None:
+    """Raise `TypeError` if `function` is neither `None` nor something that can be called."""
+    if function is not None and not callable(function):
+        raise TypeError(f"{what} is {function!r:.60}; pass a function that {purpose}")
 
 
 def _random_id() -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
-from attrs import field
+from attrs import Attribute, field
 
 from weakfs.class_decorators import frozen
-from weakfs.messages import clip
+from weakfs.messages import a_type, clip
 from weakfs.session import TransactionCancelled
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import PolicyDenied
@@ -40,6 +41,13 @@ Check = Callable[[CallToJudge, ToolContext], str | None]
 OnResult = Callable[[CallToJudge, ToolResult[object], ToolContext], str | None]
 
 
+def _function(instance: object, attribute: Attribute[Any], value: object) -> None:
+    if value is not None and not callable(value):
+        raise TypeError(
+            f"{attribute.alias} is {a_type(value)}; pass a function that returns None or the reason for a refusal"
+        )
+
+
 @frozen
 class Policy(PathPolicy):
     """Rules that only restrict, so that their order does not matter.
@@ -58,8 +66,8 @@ class Policy(PathPolicy):
     rolled back with the session. `on_result` also sees calls that failed, after they were undone.
     """
 
-    _check: Check | None = field(default=None, alias="check", kw_only=True, repr=False)
-    _on_result: OnResult | None = field(default=None, alias="on_result", kw_only=True, repr=False)
+    _check: Check | None = field(default=None, alias="check", kw_only=True, repr=False, validator=_function)
+    _on_result: OnResult | None = field(default=None, alias="on_result", kw_only=True, repr=False, validator=_function)
 
     @property
     def has_custom_rules(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from attrs import Factory, field
 
+from weakfs.attribute_hints import attribute_hints
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 from weakfs.messages import a_type, clip, one_line, printable
@@ -50,9 +51,19 @@ def _status(result: ToolResult[object]) -> str:
 
 
 def _summary(result: ToolResult[object]) -> str:
+    if not isinstance(result.message, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"message is {result.message!r:.60}; give the text that the model reads, then the value")
     return summarize(result.message)
 
 
+@attribute_hints(
+    error="error_code",
+    is_error="success",
+    ok="success",
+    output="message",
+    result="value",
+    text="message",
+)
 @fast_init
 @frozen
 class ToolResult(Generic[V_co]):

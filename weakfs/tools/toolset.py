@@ -7,6 +7,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, TypeVar, Unpack, cast, overload
 
+from weakfs.attribute_hints import attribute_hints
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
 from weakfs.filesystem.limits import checked_limits
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 
+@attribute_hints(
+    dispatch="call(name, arguments)",
+    execute="call(name, arguments)",
+    invoke="call(name, arguments)",
+    run="call(name, arguments)",
+    schemas="definitions(provider)",
+)
 class Toolset:
     """Tools over one session, called by name with plain JSON.
 
@@ -322,6 +330,8 @@ class Toolset:
         is_own_id = call_id is None
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
         name = asked.name if isinstance(asked, Tool) else asked
+        if isinstance(name, Mapping):
+            raise TypeError("name is a mapping; pass a call in two parts: call(name, arguments)")
         tool = self._tools.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
         if tool is None:
             name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -404,7 +414,7 @@ def _no_tool(given: object) -> str:
             f"cannot use the function {name!r} as a tool: models need its name, description and parameters; use "
             f"Tool({name!r}, 'what it does', Params, {name})"
         )
-    return f"cannot use {given!r} as a tool: it is {a_type(given)}; give Tool objects"
+    return f"cannot use {given!r} as a tool: it is {a_type(given)}; give Tool objects, such as weakfs.tools.READ_FILE"
 
 
 def _check_text(what: str, text: object) -> None:

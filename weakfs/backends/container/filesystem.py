@@ -6,7 +6,7 @@ import logging
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast, get_args
+from typing import cast
 
 import attrs
 from attrs import field
@@ -28,6 +28,7 @@ from weakfs.class_decorators import define, frozen
 from weakfs.filesystem import Limits, SymlinkPolicy, paths
 from weakfs.filesystem.checkout import ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot
+from weakfs.filesystem.primitives import check_symlink_policy
 from weakfs.filesystem.registry import session_of_files
 from weakfs.platforms import require_linux
 from weakfs.processes import ENVIRONMENT, CommandLimits, CompletedCommand, StopEvent, check_bounds, check_command
@@ -125,8 +126,7 @@ class ContainerFilesystem(ContainerFiles):
             raise ValueError(
                 "cannot open a container: pass either image= to create one, or container= to attach to one"
             )
-        if follow_symlinks not in get_args(SymlinkPolicy):
-            raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
+        check_symlink_policy(follow_symlinks)
         check_text("name", name)
         if isinstance(container, str):
             check_text("container", container)

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar, get_args
+from typing import TypeVar
 
 import attrs
 
@@ -23,6 +23,7 @@ from weakfs.filesystem import FilesystemSnapshot, Limits, Note, RestoreReport, S
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.limits import checked_limits
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
+from weakfs.filesystem.primitives import check_symlink_policy
 from weakfs.filesystem.registry import session_of_files
 from weakfs.platforms import require_linux
 from weakfs.processes.background import BackgroundProcesses
@@ -70,8 +71,7 @@ class HostFilesystem(HostFiles):
         store: Store | str | os.PathLike[str] | None = None,
         filesystem_id: str | None = None,
     ) -> None:
-        if follow_symlinks not in get_args(SymlinkPolicy):
-            raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
+        check_symlink_policy(follow_symlinks)
         if not isinstance(root, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"cannot open {root!r:.60} as a HostFilesystem: it takes the path of a directory; pass a session as "

@@ -29,8 +29,10 @@ from weakfs.session.interruption import check_interrupted
 PathArg = str | os.PathLike[str]
 
 
-def _undecodable(path: str, data: bytes, encoding: str, error: UnicodeDecodeError | LookupError) -> ValueError:
-    if isinstance(error, LookupError):
+def _undecodable(
+    path: str, data: bytes, encoding: str, error: UnicodeDecodeError | LookupError | TypeError
+) -> ValueError:
+    if not isinstance(error, UnicodeDecodeError):
         return _no_encoding(path, encoding)
     return ValueError(
         f"cannot read {path!r} as {encoding}: the byte 0x{data[error.start]:02x} at offset {error.start} is not "
@@ -42,7 +44,7 @@ def check_encoding(path: PathArg, encoding: str) -> None:
     """Raise `ValueError` if this is not the name of an encoding."""
     try:
         codecs.lookup(encoding)
-    except LookupError:
+    except (LookupError, TypeError):
         raise _no_encoding(path, encoding) from None
 
 
@@ -72,16 +74,16 @@ class Reading(PathLookup):
             limit = self.limits.default_read_limit
         elif limit == -1:
             limit = None
-        elif limit < 0:
-            raise ValueError(f"cannot read {limit} lines of {path!r}; use a number of 0 or more, or -1 for all")
-        if offset < 0:
-            raise ValueError(f"cannot read {path!r} from line {offset}; use an offset of 0 or more")
+        elif type(limit) is not int or limit < 0:
+            raise ValueError(f"cannot read {limit!r} lines of {path!r}; use a number of 0 or more, or -1 for all")
+        if offset != 0 and (type(offset) is not int or offset < 0):
+            raise ValueError(f"cannot read {path!r} from line {offset!r}; use an offset of 0 or more")
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]
         data = content if type(content) is bytes else self.content(canonical, leaf)
         try:
             text = data.decode(encoding)
-        except (UnicodeDecodeError, LookupError) as error:
+        except (UnicodeDecodeError, LookupError, TypeError) as error:
             raise _undecodable(canonical, data, encoding, error) from None
         if limit is None and not offset:
             return whole_text(text, canonical)
@@ -91,9 +93,12 @@ class Reading(PathLookup):
 
     def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
         """Read `limit` bytes (`None` or -1: all) from `offset` on."""
-        if offset < 0 or (limit is not None and limit < -1):
+        if (offset != 0 and (type(offset) is not int or offset < 0)) or (
+            limit is not None and (type(limit) is not int or limit < -1)
+        ):
             raise ValueError(
-                f"cannot read {limit} bytes of {path!r} from {offset}; use numbers of 0 or more, or limit=-1 for all"
+                f"cannot read {limit!r} bytes of {path!r} from {offset!r}; use numbers of 0 or more, or limit=-1 for "
+                f"all"
             )
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]

@@ -11,6 +11,7 @@ from weakfs.filesystem.operations.read import PathArg, Reading
 from weakfs.filesystem.path_lookup import PathLookup
 from weakfs.filesystem.primitives import Searched
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
+from weakfs.messages import a_type
 from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, NO_FILE, is_file
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
 from weakfs.session.interruption import check_interrupted
@@ -87,8 +88,8 @@ class Searching(Reading):
         """
         most = self.limits.max_grep_matches if max_matches is None else max_matches
         most = None if most == -1 else most
-        if most is not None and most < 0:
-            raise ValueError(f"cannot return {max_matches} matches; use a number of 0 or more, or -1 for all")
+        if most is not None and (type(most) is not int or most < 0):
+            raise ValueError(f"cannot return {max_matches!r} matches; use a number of 0 or more, or -1 for all")
         if max_per_file is not None and max_per_file < 1:
             raise ValueError(
                 f"cannot return {max_per_file} matches of each file; use a number of 1 or more, or None for all"
@@ -112,6 +113,8 @@ class Searching(Reading):
 
     def _compile_glob(self, pattern: str, *, hidden: bool) -> GlobPattern:
         """Compile a pattern. Like a path, it may start with the root's path on the host, if files here have one."""
+        if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a glob pattern is text, not {a_type(pattern)}; write several as one, '*.{{py,md}}'")
         # Imported here because most new processes read and write without a search.
         from weakfs.search import compile_glob
 

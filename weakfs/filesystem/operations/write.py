@@ -43,7 +43,9 @@ class Writing(Reading):
         are created, unless `create_parents` is false (`FileNotFoundError`).
         """
         if not isinstance(content, str):
-            remedy = "use write_bytes" if isinstance(content, bytes | bytearray | memoryview) else "convert it first"
+            remedy = "convert it first"
+            if isinstance(content, bytes | bytearray | memoryview):
+                remedy = "use write_bytes(path, content, mode='append')" if mode == "append" else "use write_bytes"
             raise TypeError(f"cannot write {path!r}: expected text, not {a_type(content)}; {remedy}")
         try:
             data = content.encode()
@@ -69,7 +71,12 @@ class Writing(Reading):
 
     def write_lines(self, path: PathArg, lines: Iterable[str]) -> WriteResult:
         """Write lines, as `read_lines` returns them; a `\\n` is added to lines without one, except the last."""
+        if isinstance(lines, str):
+            raise TypeError(f"cannot write {path!r}: expected lines, not a str; use write, or pass a list of lines")
         given = list(lines)
+        for line in given:
+            if not isinstance(line, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"cannot write {path!r}: a line is text, not {a_type(line)}; convert it first")
         ended = [line if line.endswith("\n") else line + "\n" for line in given[:-1]]
         return self.write(path, "".join((*ended, *given[-1:])))
 
@@ -235,7 +242,9 @@ class Writing(Reading):
     def chmod(self, path: PathArg, mode: int) -> None:
         """Set permission bits, such as 0o755. In memory, they are stored but not enforced."""
         if type(mode) is not int or not 0 <= mode <= 0o7777:
-            raise ValueError(f"cannot set the mode of {path!r} to {mode!r}; use permission bits from 0 to 0o7777")
+            raise ValueError(
+                f"cannot set the mode of {path!r} to {mode!r}; use permission bits from 0 to 0o7777, such as 0o755"
+            )
         self._refuse_if_read_only("chmod", path)
         with self.lock():
             canonical, _, _ = self._existing(path, "chmod")

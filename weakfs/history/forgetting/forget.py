@@ -17,6 +17,7 @@ from weakfs.reducers import ExternalFsSnapshot, ExternalTrees
 from weakfs.session import Session, SessionError
 from weakfs.session.durable.replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.session import checked_session
 from weakfs.session.slices.schema import Rules
 from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.snapshots import Store
@@ -90,6 +91,7 @@ def forget(
     Raises `ValueError` if the text cannot be forgotten, and `SessionError` for a fork, inside a transaction, while a
     fork of the session is open, and for storage whose bytes cannot be erased.
     """
+    checked_session(session)
     if (path is None) == (text is None):
         raise ValueError("cannot tell what to forget: pass either a path or text")
     if session._log is not None:

@@ -14,6 +14,7 @@ from weakfs.history.git_export.commit_stream import CommitStream
 from weakfs.history.git_export.repository import ExportedRepository
 from weakfs.history.trees import chosen_filesystem
 from weakfs.session import Session
+from weakfs.session.session import checked_session
 
 
 @frozen
@@ -50,7 +51,7 @@ def export_git(
 
     Raises `ExportRefused` if the branch has other commits, and `ValueError` if there is no such filesystem.
     """
-    meant = chosen_filesystem(session, filesystem)
+    meant = chosen_filesystem(checked_session(session), filesystem)
     target = ExportedRepository.at(Path(repository).absolute(), branch)
     old = target.head()
     imported = target.those_there(session)

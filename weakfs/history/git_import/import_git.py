@@ -21,6 +21,7 @@ from weakfs.history.ref_names import ref_part
 from weakfs.reducers import FileTree
 from weakfs.reducers.events import FileWritten
 from weakfs.session import Session
+from weakfs.session.session import checked_session
 from weakfs.snapshots.git import command
 
 # A stored session takes a checkpoint after this many bytes of contents, to read old contents from its storage instead
@@ -75,7 +76,7 @@ def import_git(
     new. After an exception the session may hold a part of the history, so discard it. During the import, a session in
     storage holds the contents of about its last 5,000 records in memory; a session in memory holds all contents.
     """
-    if not session.is_new:
+    if not checked_session(session).is_new:
         raise ValueError(f"cannot import into session {session.session_id!r}: it has records; pass a new session")
     git_dir = _git_dir(Path(repository).absolute())
     refs = _refs(git_dir)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Self, overload
 from weakref import ref
 
+from weakfs.messages import a_type
 from weakfs.session.events import Record
 from weakfs.session.state import checked_text
 from weakfs.session.transactions.commit_or_rollback import Transactions
@@ -35,7 +36,7 @@ class Forks(Transactions):
             line = self._line()
             cls = type(self)
             fork = cls.__new__(cls)
-            session_id, branch = self._next_id(name or "f"), line.branch(is_fork=True)
+            session_id, branch = self._next_id(checked_text("name", name) or "f"), line.branch(is_fork=True)
             fork._start(session_id, self.origin_id, self._clock, self._rules, branch, None, line.point(), ref(self))
             self._began(fork)
             return fork
@@ -68,6 +69,8 @@ class Forks(Transactions):
         or a `Resolution`. A mapping has one of these for each path or glob; the first key that matches is used. With
         `preview`, return a `MergeReport` of what the merge would do, and change nothing.
         """
+        if not isinstance(fork, Forks):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"cannot merge {fork!r:.60}: it is {a_type(fork)}; pass a fork of this session")
         # Imported here because most sessions never merge.
         from weakfs.session.merging.merge import absorb, merge_snapshots, merged_state
         from weakfs.session.merging.resolver import Resolver

@@ -16,7 +16,7 @@ import attrs
 from attrs import evolve
 
 from weakfs.class_decorators import frozen, is_complete
-from weakfs.messages import plural
+from weakfs.messages import a_type, plural
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import EVENTS
 from weakfs.session.slices.tags import fields_of, is_dataclass, tag_of
@@ -96,6 +96,19 @@ class _FreshShape(Shape):
         return getattr(self, name)
 
 
+def check_event(event: object) -> None:
+    """Raise `TypeError` for a value that cannot be an event, such as the class of an event."""
+    if isinstance(event, type):
+        raise TypeError(
+            f"cannot dispatch the class {event.__name__}: an event is an object; dispatch {event.__name__}(...)"
+        )
+    if not isinstance(event, Enum) and not _has_fields(type(event)):
+        raise TypeError(
+            f"cannot dispatch {event!r:.60}: it is {a_type(event)}; pass an object of a class that is decorated with "
+            f"@attrs.frozen or @dataclass"
+        )
+
+
 def _has_fields(cls: type) -> bool:
     """Return whether a class is an attrs class or a dataclass, without asking attrs, which would complete it."""
     return any("__attrs_attrs__" in vars(base) for base in cls.__mro__) or is_dataclass(cls)
@@ -145,6 +158,11 @@ class _WithTypes:
             Raise `ValueError` if a tag already belongs to another class, and `TypeError` for a class that is neither
             an attrs class nor a dataclass.
             """
+            for type_ in types:
+                if not isinstance(type_, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+                    raise TypeError(
+                        f"cannot register {type_!r:.60}: it is {a_type(type_)}; pass classes, with_types(*types)"
+                    )
             return cast("R", registry.with_tags({tag_of(type_): type_ for type_ in _distinct(types)}))
 
         return with_types

@@ -219,6 +219,12 @@ class _Draft:
         self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice, fold: Fold | None = None
     ) -> None:
         """Let an event change a slice. See `Rules.with_reducer`."""
+        if not isinstance(event, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot register a reducer of {a_type(event)}; pass the class of the event, then the reducer"
+            )
+        if not (callable(reducer) or isinstance(reducer, WholeSlice)):
+            raise TypeError(f"cannot register {reducer!r:.60} as a reducer; pass a function (value, event)")
         found = self.steps.get(event, ())
         if any(step.tag == spec.tag for step in found):
             raise ValueError(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
 
 from attrs import field
 
+from weakfs.attribute_hints import attribute_hints
 from weakfs.class_decorators import frozen
-from weakfs.messages import named_type, plural
+from weakfs.messages import a_type, named_type, plural
 from weakfs.session.errors import RecordsDropped, SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
@@ -143,6 +144,7 @@ def upsert_by(key: Callable[[Any], object]) -> WholeSlice:
 
     O(values).
     """
+    _check_key(key)
 
     def react(values: Log[Any], event: Any) -> Log[Any]:
         event_key = key(event)
@@ -156,12 +158,18 @@ def upsert_by(key: Callable[[Any], object]) -> WholeSlice:
 
 def replace_latest_by(key: Callable[[Any], object]) -> WholeSlice:
     """Keep the newest value of each key, in order of arrival: a new value removes the old one. O(values)."""
+    _check_key(key)
 
     def react(values: Log[Any], event: Any) -> Log[Any]:
         event_key = key(event)
         return Log((*(value for value in values if key(value) != event_key), event))
 
     return WholeSlice(react, keeps_events=True)
+
+
+def _check_key(key: object) -> None:
+    if not callable(key):
+        raise TypeError(f"key is {key!r:.60}; pass a function of the value, such as lambda value: value.name")
 
 
 @frozen(eq=False)
@@ -199,6 +207,9 @@ def reducer(*, on: type[E]) -> Callable[[Callable[[T, E], T]], Callable[[T, Any]
     A method that takes another event, or returns something other than its slice, is an error for type checkers and on
     installation. A method may be marked for several event types.
     """
+
+    if not isinstance(on, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"cannot reduce {on!r:.60}: it is {a_type(on)}; pass the class of the event")
 
     # `Any`, so that a method that is marked again is checked against the other event type alone.
     def mark(method: Callable[[T, E], T]) -> Callable[[T, Any], T]:
@@ -285,6 +296,13 @@ class SliceSpec:
                 f"cannot install {tag!r} as {kind!r}: a slice is of kind 'state' or 'log'; pass one of them"
             )
         value = initial() if callable(initial) else initial
+        if value is not None and not isinstance(value, type_):
+            raise TypeError(
+                f"cannot install {tag!r}: its initial value is {value!r:.60}, {a_type(value)}; pass "
+                f"{named_type(type_)}, or a function that returns one"
+            )
+        if not (merge is None or callable(merge) or isinstance(merge, WholeMerge | StateMerge)):
+            raise TypeError(f"cannot install {tag!r}: merge is {merge!r:.60}; pass a function (base, ours, theirs)")
         return cls(type_, tag, kind, Log() if value is None else Log((value,)), merge)
 
 
@@ -351,6 +369,7 @@ class SliceView(Generic[T]):
         return self._source._reading(lambda: tuple(value for value in self._values() if predicate(value)))
 
 
+@attribute_hints(get="latest()", last="latest()", set="seed(value)", value="latest()")
 class Slice(SliceView[T]):
     """Reads and changes one slice. Every change is an event in the session's log."""
 

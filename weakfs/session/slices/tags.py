@@ -29,6 +29,9 @@ def event(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
             first_seq: int
     """
 
+    if not isinstance(tag, str) or not tag:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"cannot use {tag!r:.60} as a tag; pass text, as in @event('shop/task_added')")
+
     def mark(cls: C) -> C:
         cls.__tag__ = tag  # type: ignore[attr-defined]  # attrs' slotted classes take class attributes
         if numbers:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
 
+from weakfs.messages import a_type
 from weakfs.session.errors import SessionError, UnknownSnapshot
 from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
@@ -180,6 +181,8 @@ class Undo(ThreeWay):
     def _go_back(
         self, how: Literal["undo", "redo"], n: int, *, preview: bool, on_conflict: OnConflict, foreign: Foreign
     ) -> Reversion:
+        if not isinstance(n, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"n is {n!r:.60}; pass a number of operations, or use revert to take back one call")
         if n < 1:
             raise ValueError(f"cannot {how} {n} operations; pass a number of at least 1")
         self._scan_changes(preview=preview)
@@ -224,8 +227,14 @@ class Undo(ThreeWay):
             if not target or target.step != 1:
                 raise ValueError(f"cannot revert {target!r}: pass a range of record numbers with step 1, such as 3..7")
             first, last = target[0], target[-1]
+        elif isinstance(target, Record):
+            first = last = target.seq
+        elif isinstance(target, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            first = last = target
         else:
-            first = last = target.seq if isinstance(target, Record) else target
+            raise TypeError(
+                f"cannot revert {a_type(target)}; pass the id of a call, a record, its number, or a range of numbers"
+            )
         if not line.dropped < first <= last <= line.seq:
             raise UnknownSnapshot(
                 f"cannot revert records {first} to {last}: the session holds {line.dropped + 1} to {line.seq}; pass "

@@ -26,7 +26,7 @@ MAX_NOTES = 20
 def valid_result(tool: Tool, given: object) -> ToolResult[object]:
     """Return what a handler returned; raise `TypeError` if it is not a result with values of the right types."""
     if not isinstance(given, ToolResult):
-        raise TypeError(f"the handler of {tool.name!r} returned a {type(given).__name__}; return a ToolResult")
+        raise TypeError(f"the handler of {tool.name!r} returned {a_type(given)}; return a ToolResult")
     result = cast("ToolResult[object]", given)
     fits = (
         isinstance(result.message, str)

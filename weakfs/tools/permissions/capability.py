@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from os import PathLike
 from typing import Self, get_args
 
 from attrs import Attribute, field, fields
-from attrs.validators import in_, optional
 
 from weakfs.class_decorators import frozen
 from weakfs.editing import PatchFormat
 from weakfs.filesystem import SymlinkPolicy
+from weakfs.filesystem.primitives import check_symlink_policy
 from weakfs.messages import plural
 from weakfs.tools.errors import LimitExceeded, OperationForbidden
 from weakfs.tools.permissions.operations import Operation, checked
@@ -40,6 +41,17 @@ def _known_formats(
             raise ValueError(f"there is no patch format {name!r}; use one of {', '.join(PATCH_FORMATS)}")
 
 
+def _symlink_policy(instance: object, attribute: object, value: SymlinkPolicy | None) -> None:
+    if value is not None:
+        check_symlink_policy(value)
+
+
+def _paths(instance: object, attribute: object, value: tuple[str, ...] | None) -> None:
+    for path in value or ():
+        if not isinstance(path, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"fs_roots contains {path!r:.60}; give paths such as '/src'")
+
+
 @frozen(kw_only=True)
 class Capability:
     """Limits of every call of a toolset; each is optional, and `None` means no limit.
@@ -56,7 +68,7 @@ class Capability:
     """
 
     allowed_fs_ops: frozenset[Operation] | None = field(default=None, converter=_operations)
-    fs_roots: tuple[str, ...] | None = field(default=None, converter=_texts)
+    fs_roots: tuple[str, ...] | None = field(default=None, converter=_texts, validator=_paths)
     max_read_bytes: int | None = field(default=None, validator=_not_negative)
     max_write_bytes: int | None = field(default=None, validator=_not_negative)
     max_patch_bytes: int | None = field(default=None, validator=_not_negative)
@@ -68,9 +80,7 @@ class Capability:
     allowed_patch_formats: tuple[str, ...] | None = field(default=None, converter=_texts, validator=_known_formats)
     max_changed_files: int | None = field(default=None, validator=_not_negative)
     max_edit_replacements: int | None = field(default=None, validator=_not_negative)
-    follow_symlinks: SymlinkPolicy | None = field(
-        default=None, validator=optional(in_(("deny", "within_root_only", "allow")))
-    )
+    follow_symlinks: SymlinkPolicy | None = field(default=None, validator=_symlink_policy)
 
     def __new__(cls, *args: object, **given: object) -> Self:
         names = [one.name for one in fields(cls)]

@@ -31,6 +31,7 @@ from weakfs.filesystem import (
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
+from weakfs.filesystem.other_libraries import filesystem_hints
 from weakfs.filesystem.paths import Parsed
 from weakfs.messages import a_type, plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from weakfs.backends.mounted.mount_point import MountPoint
 
 
+@filesystem_hints
 class GuardedFilesystem:
     """The filesystem `inner` for one call, restricted by `access`; each method counts as its own operation.
 

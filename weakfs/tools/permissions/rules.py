@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Literal
+from typing import Literal, get_args
 
 from attrs import Factory, field
-from attrs.validators import in_
 
 from weakfs.class_decorators import frozen
 from weakfs.messages import a_type
@@ -28,7 +27,21 @@ class Visibility(IntEnum):
 
 
 def _patterns(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+    patterns = (given,) if isinstance(given, str) else tuple(given)
+    for pattern in patterns:
+        if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"paths contains {pattern!r:.60}; give glob patterns such as '/src' or '*.key'")
+    return patterns
+
+
+def _known_effect(instance: object, attribute: object, value: Effect) -> None:
+    if value not in get_args(Effect):
+        raise ValueError(f"effect is {value!r:.60}; give 'deny', 'only' or 'blob', since rules only restrict")
+
+
+def _text(instance: object, attribute: object, value: str) -> None:
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"reason is {value!r:.60}; give the text that the model reads")
 
 
 def _rules(given: PolicyRule | Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
@@ -56,10 +69,10 @@ class PolicyRule:
     model reads `reason`.
     """
 
-    effect: Effect = field(validator=in_(("deny", "only", "blob")))
+    effect: Effect = field(validator=_known_effect)
     operations: frozenset[Operation] = field(converter=checked)
     paths: tuple[str, ...] = field(converter=_patterns)
-    reason: str
+    reason: str = field(validator=_text)
     _glob: GlobPattern = field(init=False, repr=False, eq=False, default=Factory(_compiled, takes_self=True))
 
     def covers(self, path: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, cast, get_type_hints
 import attrs
 
 from weakfs.class_decorators import frozen
+from weakfs.messages import a_type
 
 # A JSON Schema: of one parameter, or of all.
 Schema = dict[str, object]
@@ -46,9 +47,10 @@ def fields_of(params: type) -> tuple[Field, ...]:
     Raises `TypeError` if the class is neither an attrs class nor a dataclass.
     """
     if not has_fields(params):
+        name = getattr(params, "__name__", a_type(params))
         raise TypeError(
-            f"cannot use {params.__name__} for parameters: it declares no fields; decorate it with @attrs.frozen or "
-            f"@dataclass, or make it a pydantic model"
+            f"cannot use {name} for parameters: it declares no fields; decorate it with @attrs.frozen or @dataclass, "
+            f"or make it a pydantic model"
         )
     hints = get_type_hints(params)
     return _of_attrs(params, hints) if attrs.has(params) else _of_dataclass(params, hints)
