@@ -155,7 +155,7 @@ def test_a_saved_session_is_not_taken_for_storage(run: Run, saved: Path, tmp_pat
 
 def test_a_session_is_not_imported_into_a_file(run: Run, saved: Path) -> None:
     before = saved.read_bytes()
-    assert run("import", saved, saved).err.endswith(": Not a directory; name a folder\n")
+    assert run("import", saved, saved).err.endswith(": Not a directory; name a folder, or sqlite:PATH\n")
     assert saved.read_bytes() == before
 
 
@@ -217,10 +217,12 @@ def test_a_session_is_deleted(run: Run, saved: Path, tmp_path: Path, url: str) -
     assert run("sessions", where).out.count("\n") == 2
     done = run("delete", f"{where}#s", "--yes")
     assert done.out == f"deleted session s of {where}: 3 frames, with all its files and history\n"
-    assert run("delete", f"{where}#s", "--yes").err.endswith("there is no session; see: weakfs sessions\n")
+    gone = run("delete", f"{where}#s", "--yes").err
+    assert gone.endswith(f"there is no session 's'; see: weakfs sessions {where}\n")
     deleted = json.loads(run("delete", where, "--yes", "--json").out)
     assert deleted == {"type": "deleted", "session_id": "other", "frames": 1}
-    assert run("sessions", where).out == ""
+    empty = run("sessions", where)
+    assert (empty.status, empty.out, empty.err) == (0, "", f"weakfs: there are no sessions at {where!r}\n")
 
 
 @pytest.mark.sampled(by_rule=True)

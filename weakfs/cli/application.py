@@ -55,6 +55,17 @@ class Commands(click.Group):
         assert isinstance(found, click.Command)
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name not in self._modules:
+            from difflib import get_close_matches
+
+            if near := get_close_matches(name, self._modules, n=1):
+                ctx.fail(f"no such command {name!r} (did you mean {near[0]!r}?)")
+        return super().resolve_command(ctx, args)
+
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings=CONTEXT, epilog=EXIT_STATUSES)
 @click.version_option(weakfs.__version__, prog_name="weakfs")

@@ -50,7 +50,7 @@ directory_argument = click.argument("directory", metavar="DIR", type=click.Path(
 registry_option = click.option(
     "--registry",
     metavar="MODULE:NAME",
-    help="The registry of your own types, if the session contains any.",
+    help="The registry of your own types, if the session contains any. MODULE may be in the current directory.",
 )
 expansion_option = click.option(
     "--max-expansion",

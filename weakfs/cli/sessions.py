@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from errno import ENOENT
 from importlib import import_module
 from pathlib import Path
@@ -61,12 +62,20 @@ class Location:
             return
         kind = "folder" if url_of(self.where).startswith("folder:") else "file"
         if kind == "folder" and os.path.isfile(path):
+            if is_database(path):
+                raise ValueError(f"it is a SQLite database; write sqlite:{self.where}")
             raise ValueError(
                 "it is a file, and sessions in storage are in a folder; to copy a saved session there: "
                 "weakfs import FILE FOLDER"
             )
         if not os.path.exists(path):
             raise FileNotFoundError(ENOENT, f"no such {kind}", path)
+
+
+def no_session(location: Location) -> SessionError:
+    """Return the error for a location where the session is not."""
+    name = "" if location.session_id is None else f" {location.session_id!r}"
+    return SessionError(f"there is no session{name}; see: {typed('weakfs', 'sessions', redacted(location.where))}")
 
 
 def _exists(text: str) -> bool:
@@ -102,7 +111,7 @@ def opened(
         )
         if session.is_new:
             session.close()
-            raise SessionError("there is no session; see: weakfs sessions")
+            raise no_session(location)
         if (context := click.get_current_context(silent=True)) is not None:
             context.call_on_close(session.close)
         return session
@@ -124,7 +133,9 @@ def load(
     """
     if is_location(file):
         return opened(Location.of(file), registry, max_expansion, is_shared=is_shared)
-    if not _is_saved_session(file):
+    if not is_saved_session(file):
+        if is_database(file):
+            raise Failure(f"cannot read the session {file!r}: it is a SQLite database; write sqlite:{file}")
         from weakfs.cli.recordings import session_of_recording
 
         if (recorded := session_of_recording(file)) is not None:
@@ -141,27 +152,41 @@ def load(
             return weakfs.Session.load(path, registry=known, max_expansion=max_expansion)
 
 
-def _is_saved_session(file: str) -> bool:
-    # A pipe can be read only once.
-    if not os.path.isfile(file):
-        return True
+def is_saved_session(file: str) -> bool:
+    """Return whether a file is a saved session. A pipe, which can be read only once, may be one."""
+    return not os.path.isfile(file) or _begins_with(SESSION_HEAD, file)
+
+
+def is_database(file: str) -> bool:
+    """Return whether a regular file is a database of SQLite."""
+    return os.path.isfile(file) and _begins_with(b"SQLite format 3\0", file)
+
+
+def _begins_with(head: bytes, file: str) -> bool:
     with as_failure(f"read the session {file!r}"), open(file, "rb") as stream:
-        return stream.read(len(SESSION_HEAD)) == SESSION_HEAD
+        return stream.read(len(head)) == head
 
 
 def registry_at(place: str) -> Registry:
-    """Import a registry of custom types, given as `MODULE:NAME`; NAME may also be a function that returns it."""
+    """Import a registry of custom types, given as `MODULE:NAME`; NAME may also be a function that returns it.
+
+    The module may also be in the current directory, which is searched last.
+    """
     module, _, name = place.partition(":")
     if not module or not name:
         raise Failure(
             f"cannot use the registry {place!r}: it is not MODULE:NAME; give one such as app.types:REGISTRY",
             status=USAGE,
         )
+    if not {"", os.getcwd()} & set(sys.path):
+        # An installed command, unlike `python -m weakfs`, does not search it.
+        sys.path.append(os.getcwd())
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise Failure(
-            f"cannot use the registry {place!r}: {error}; check PYTHONPATH and the name", status=USAGE
+            f"cannot use the registry {place!r}: {error}; check the name, or add the module's directory to PYTHONPATH",
+            status=USAGE,
         ) from error
     registry = found() if not isinstance(found, Registry) and callable(found) else found
     if not isinstance(registry, Registry):

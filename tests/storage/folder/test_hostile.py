@@ -112,7 +112,10 @@ def test_a_file_in_place_of_the_folder_is_reported(
 ) -> None:
     (tmp_path / "file").write_text("")
     opened = make(tmp_path / "file")
-    with pytest.raises(StorageError, match=r"cannot .* in '.*/file': Not a directory; name a folder$"):
+    with pytest.raises(
+        StorageError,
+        match=r"cannot .* in '.*/file': Not a directory; name a folder, or sqlite:PATH$",
+    ):
         if isinstance(opened, FolderEventStore):
             opened.append(STREAM, 0, [b"a"])
         else:

@@ -12,12 +12,12 @@ from weakfs import Session
 from weakfs.cli.commands.sessions.diff import amounts
 from weakfs.cli.directories import usage
 from weakfs.cli.errors import INTERRUPTED, USAGE, Failure, as_failure
-from weakfs.cli.formatting import counted
+from weakfs.cli.formatting import counted, typed
 from weakfs.cli.output import Output, progress, warn
 from weakfs.cli.run.calls import PERFORMED, Outcome, Performer
 from weakfs.cli.run.report import Reporter, reporter
 from weakfs.cli.run.workspace import Job, open_workspace
-from weakfs.cli.sessions import SESSION_HEAD
+from weakfs.cli.sessions import SESSION_HEAD, is_saved_session
 from weakfs.session import SaveReport
 from weakfs.tools import Tool
 from weakfs.tools.handlers import ShellOptions, shell_tool
@@ -159,6 +159,12 @@ def refuse_unknown(job: Job, transcript: OpenTranscript, listener: Reporter) -> 
     lines = transcript.summary.line_count
     if not lines:
         return
+    if len(job.transcripts) == 1 and os.path.isfile(job.transcripts[0]) and is_saved_session(job.transcripts[0]):
+        file = job.transcripts[0]
+        raise Failure(
+            f"cannot run {file!r}: it is a saved session, whose calls were made already; see: "
+            f"{typed('weakfs', 'log', file)}, or {typed('weakfs', 'replay', file)}"
+        )
     found = transcript.summary.skipped
     if len(found) == 1 and len(job.transcripts) == 1:
         raise Failure(f"cannot read {named(job)}: line {found[0].line}: {found[0].reason}")

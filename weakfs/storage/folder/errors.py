@@ -30,7 +30,7 @@ def failure(action: str, error: OSError) -> StorageError:
     """Return the error for a failed system call; `action` says what could not be done, with the path."""
     # A file without write permission was opened for reading only.
     cause = "Permission denied" if error.errno == EBADF else error.strerror or error
-    remedy = "name a folder" if error.errno == ENOTDIR else "fix the cause and try again"
+    remedy = "name a folder, or sqlite:PATH" if error.errno == ENOTDIR else "fix the cause and try again"
     failed = StorageError(f"cannot {action}: {cause}; {remedy}")
     failed.errno = error.errno
     return failed

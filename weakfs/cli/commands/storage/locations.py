@@ -12,9 +12,9 @@ import click
 from weakfs import Session
 from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
-from weakfs.cli.output import Output, progress
-from weakfs.cli.sessions import Location, load, opened
-from weakfs.session import MissingBlob, SessionError
+from weakfs.cli.output import Output, progress, warn
+from weakfs.cli.sessions import Location, load, no_session, opened
+from weakfs.session import MissingBlob
 from weakfs.session.durable.open_session import stream_of
 from weakfs.session.errors import RecordsDropped
 from weakfs.storage import open_event_store
@@ -42,6 +42,8 @@ def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
                     else:
                         out.line((shown(name), "yellow"), f"  {counted(head, 'frame')}")
                 after = names[-1]
+            if not after and not as_json:
+                warn(f"there are no sessions at {redacted(where)!r}")
         finally:
             store.close()
 
@@ -153,7 +155,7 @@ def delete_session(out: Output, where: str, *, is_sure: bool, as_json: bool) -> 
             name = stream_of(store, location.session_id)
             head = 0 if name is None else store.head(name)
             if name is None or not (head or name in store.streams(name)):
-                raise SessionError("there is no session; see: weakfs sessions")
+                raise no_session(location)
         what = f"session {shown(name)} of {shown(store.url)}: {counted(head, 'frame')}, with all its files and history"
         if not is_sure:
             if as_json or not sys.stdin.isatty():
