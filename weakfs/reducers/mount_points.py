@@ -11,7 +11,7 @@ from weakfs.session.slices.slice import Declaration, append_all, merge_appended
 @event("fs/mounted_at")
 @frozen
 class FilesystemMounted:
-    """Paths of a filesystem were given a root other than `/`: its `/a.py` is `/workspace/a.py`. No file changed.
+    """The paths of a filesystem were given a root other than `/`: its `/a.py` is `/workspace/a.py`. No file changed.
 
     It is also a value of its LOG slice, where the newest value for a filesystem is the current one. `at` is in integer
     nanoseconds.

@@ -83,11 +83,11 @@ class EventStore(Protocol):
         ...
 
     def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents among these that the stream has."""
+        """Return the contents with these digests, except those that the stream does not have."""
         ...
 
     def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
-        """Return which of these contents the stream has."""
+        """Return the digests of the contents that the stream has."""
         ...
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:

@@ -67,8 +67,8 @@ class Tool(Generic[R_co]):
     """One tool that a model may call.
 
     `params` is an attrs class, a dataclass or a pydantic model; the JSON of a call is checked against its fields.
-    `read_only` means that the handler changes nothing, so that a call needs no transaction. `aliases` are further names
-    of parameters. `receipt` is the class of the tool's receipts: the handler returns one, and a failed call gets one
+    `read_only` means that the handler changes nothing, so that a call needs no transaction. `aliases` are other names
+    for parameters. `receipt` is the class of the tool's receipts: the handler returns one, and a failed call gets one
     too. Without it, the handler may return any value, and a failed call gets a `Receipt`. `operation` is the operation
     by which a capability and a policy judge the tool; without one, each method of the filesystem is judged by itself.
     `targets(params, context)` returns the paths of the files whose contents the caller is expected to have seen.

@@ -122,7 +122,7 @@ class OpenTranscript:
 
     `began_at` is the first time in the transcript, in nanoseconds since 1970; None if there is none.
 
-    Calls come in the order in which they were made; those of a program's own files in the order in which they were
+    Calls are in the order in which they were made. Those of a program's own files are in the order in which they were
     answered, because concurrent calls took effect in that order.
     """
 

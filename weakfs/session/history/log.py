@@ -149,7 +149,7 @@ class Log(Sequence[T], Generic[T]):
         return log
 
     def replace_last(self, item: T) -> Log[T]:
-        """Return this sequence with its last item replaced by `item`; an empty one gains it."""
+        """Return this sequence with `item` in place of its last item, or with `item` alone if it is empty."""
         if self._length <= 1:
             return Log._make(Stretch(None, 0, [item]), 1)
         return self.prefix(self._length - 1).append(item)
@@ -228,7 +228,7 @@ class Log(Sequence[T], Generic[T]):
         return self._stretch.depth + 1
 
     def start_stretch(self, least: int) -> None:
-        """Make the next item start a new stretch, if this one holds at least `least` items."""
+        """Make the next item start a new stretch, if the current one holds at least `least` items."""
         stretch = self._stretch
         if self._length - stretch.start >= least:
             stretch.limit = min(stretch.limit, self._length - stretch.start)
