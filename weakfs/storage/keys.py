@@ -7,6 +7,9 @@ stores are the strictest: their keys have at most 1,024 bytes.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from weakfs.messages import a_type
 
 KEY_BYTES = 900
 STREAM_BYTES = 255
@@ -31,6 +34,20 @@ def check_key(key: str) -> str:
     if any(segment in ("", ".", "..") for segment in key.split("/")):
         raise ValueError(f"invalid key {key!r}: a segment is empty, '.' or '..'; write it in the form 'a/b/c'")
     return key
+
+
+def check_item(key: str, value: bytes) -> str:
+    """Return a key if it is valid, and its value is bytes. Raises `ValueError` or `TypeError` otherwise."""
+    if not isinstance(value, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"cannot store the value of {key!r}: it is {a_type(value)}; pass bytes")
+    return check_key(key)
+
+
+def check_frames(frames: Sequence[bytes]) -> None:
+    """Raise `TypeError` if one of the frames is not bytes."""
+    for frame in frames:
+        if not isinstance(frame, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"cannot append a frame: it is {a_type(frame)}; pass a list of bytes")
 
 
 def check_stream(name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from weakfs.storage.adapters import SyncStorage, run_in_place
 from weakfs.storage.engine_base import DerivedStorage
 from weakfs.storage.engines import Engine
-from weakfs.storage.keys import check_key
+from weakfs.storage.keys import check_item, check_key
 from weakfs.storage.storage import Versioned
 
 
@@ -37,19 +37,19 @@ class AsyncMemoryStorage(DerivedStorage):
         await self.set_many({key: value})
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
-        for key in values:
-            check_key(key)
+        for key, value in values.items():
+            check_item(key, value)
         with self._lock:
             for key, value in values.items():
                 self._put(key, value)
 
     async def create(self, key: str, value: bytes) -> str | None:
-        check_key(key)
+        check_item(key, value)
         with self._lock:
             return None if key in self._values else self._put(key, value)
 
     async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
-        check_key(key)
+        check_item(key, value)
         with self._lock:
             found = self._values.get(key)
             return self._put(key, value) if found is not None and found.version == version else None

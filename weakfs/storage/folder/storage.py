@@ -18,7 +18,7 @@ from weakfs.storage.folder.files import Descriptor, make_folder, open_folder, re
 from weakfs.storage.folder.names import children, components, walk
 from weakfs.storage.folder.store import Durability, require_file_locks
 from weakfs.storage.folder.stream.root import Root
-from weakfs.storage.keys import check_key
+from weakfs.storage.keys import check_item, check_key
 from weakfs.storage.storage import Versioned
 
 SUFFIX = ".value"
@@ -78,10 +78,12 @@ class FolderStorage:
 
     def set(self, key: str, value: bytes) -> None:
         """Set a key, whether it was set before or not."""
+        check_item(key, value)
         self._change(key, lambda folder, name: self._write(folder, name, value))
 
     def create(self, key: str, value: bytes) -> str | None:
         """Set a key that is not set yet, and return its version. Return `None`, with nothing changed, if it is set."""
+        check_item(key, value)
 
         def change(folder: Descriptor, name: str) -> str | None:
             try:
@@ -96,6 +98,7 @@ class FolderStorage:
 
         Return `None`, with nothing changed, if it has another version or is not set.
         """
+        check_item(key, value)
 
         def change(folder: Descriptor, name: str) -> str | None:
             found = self.get_versioned(key)
@@ -150,8 +153,8 @@ class FolderStorage:
 
     def set_many(self, values: Mapping[str, bytes]) -> None:
         """Set several keys, one after another."""
-        for key in values:
-            check_key(key)
+        for key, value in values.items():
+            check_item(key, value)
         for key, value in values.items():
             self.set(key, value)
 

@@ -25,7 +25,7 @@ from weakfs.storage.folder.stream.repair import check, give_up
 from weakfs.storage.folder.stream.root import Options, Root
 from weakfs.storage.folder.stream.stream import Stream
 from weakfs.storage.folder.stream.trim import trim
-from weakfs.storage.keys import check_digest, check_stream
+from weakfs.storage.keys import check_digest, check_frames, check_stream
 
 Durability = Literal["process", "power", "manual"]
 
@@ -120,6 +120,7 @@ class FolderEventStore:
         fencing: int | None = None,
     ) -> int:
         """Append frames, and return the number of the last one; see `EventStore.append`."""
+        check_frames(frames)
         found = [(_digest(digest), data) for digest, data in contents.items()] if contents else ()
         try:
             number = self._stream(stream).append(stream, expected, frames, found, fencing)

@@ -21,7 +21,7 @@ from weakfs.storage.adapters import InPlaceStorage, SyncEventStore, run_in_place
 from weakfs.storage.engine_base import DerivedEventStore
 from weakfs.storage.errors import OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
-from weakfs.storage.keys import check_digest, check_stream, escape_stream, unescape_stream
+from weakfs.storage.keys import check_digest, check_frames, check_stream, escape_stream, unescape_stream
 from weakfs.storage.lease_rules import check_fencing, lease_is_held, seconds_left
 from weakfs.storage.storage import AsyncStorage, Storage
 from weakfs.storage.stream_handle import begin_append, refers_to
@@ -86,6 +86,7 @@ class AsyncStorageEventStore(DerivedEventStore):
         contents: Mapping[str, bytes] | None = None,
         fencing: int | None = None,
     ) -> int:
+        check_frames(frames)
         begin_append(stream, expected)
         held = self._heads.get(check_stream(stream))
         # A lease may have been taken or released since the head was read.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import cast
 
 import pytest
 
@@ -92,6 +94,13 @@ class FrameCases(EventStoreCases):
             other.append("new", 1, [b"x"])
         assert data_of(store) == [b"a", b"b"]
         assert other.head("new") == 0
+
+    @pytest.mark.parametrize("frames", [b"bytes", "text", ["text"], [b"1", None], [5]])
+    def test_a_frame_that_is_not_bytes_is_refused(self, store: EventStore, frames: object) -> None:
+        store.append("s", 0, [b"1"])
+        with pytest.raises(TypeError, match=r"cannot append a frame: it is .*; pass a list of bytes"):
+            store.append("s", 1, cast("Sequence[bytes]", frames))
+        assert data_of(store) == [b"1"]
 
     def test_the_slower_writer_loses(self, store: EventStore, other: EventStore) -> None:
         assert store.append("s", 0, [b"a"]) == other.append("s", 0, [b"a"]) == 1

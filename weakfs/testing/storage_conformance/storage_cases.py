@@ -7,7 +7,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pytest
 
@@ -145,6 +145,21 @@ class StorageConformance(ABC):
         assert storage.keys() == []
 
     # Listings
+
+    @pytest.mark.parametrize("value", [5, "text", None, [1]])
+    def test_a_value_that_is_not_bytes_is_refused(self, storage: Storage, value: object) -> None:
+        given = cast(bytes, value)
+        version = storage.create("a", b"before") or ""
+        changes: list[Callable[[], object]] = [
+            lambda: storage.set("a", given),
+            lambda: storage.set_many({"b": b"1", "a": given}),
+            lambda: storage.create("c", given),
+            lambda: storage.replace("a", given, version=version),
+        ]
+        for change in changes:
+            with pytest.raises(TypeError, match=r"cannot store the value of '[ac]': it is .*; pass bytes"):
+                change()
+        assert list(storage.items()) == [("a", b"before")]
 
     def test_keys_are_listed_in_the_order_of_their_bytes(self, storage: Storage) -> None:
         keys = ["a", "a-b", "a/b", "a/b/c", "a0", "aa", "b", "B", "ä", "\ufffd", "\U00010000", "10", "9"]

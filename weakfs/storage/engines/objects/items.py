@@ -22,7 +22,7 @@ from weakfs.storage.engine_base import DerivedStorage
 from weakfs.storage.engines.objects.client import ATTEMPTS, PATIENCE, Client, summary
 from weakfs.storage.engines.urls import redacted, shown_cause, without_secrets
 from weakfs.storage.errors import OutcomeUnknown, StorageError
-from weakfs.storage.keys import LAST, check_key
+from weakfs.storage.keys import LAST, check_item, check_key
 from weakfs.storage.storage import Versioned
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class AsyncObjectStorage(DerivedStorage):
         return {key: value for key, value in found if value is not None}
 
     async def set(self, key: str, value: bytes) -> None:
+        check_item(key, value)
         with self._errors(is_change=True):
             await self._client.put(self._key(key), value)
 
@@ -80,16 +81,19 @@ class AsyncObjectStorage(DerivedStorage):
         async def put(key: str) -> None:
             await self.set(key, values[key])
 
+        for key, value in values.items():
+            check_item(key, value)
         await self._client.each(put, [self._key(key) for key in values])
 
     async def create(self, key: str, value: bytes) -> str | None:
+        check_item(key, value)
         return await self._put_if(key, value, "create")
 
     async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
+        check_item(key, value)
         tag, _, number = version.partition(" ")
         if not number and isinstance(self._client.store, GCSStore):
             # In Google Cloud Storage, every version has a number.
-            check_key(key)
             return None
         expected: UpdateVersion = {"e_tag": tag}
         if number:

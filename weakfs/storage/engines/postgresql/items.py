@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 
 from weakfs.storage.engine_base import PAGE, DerivedStorage
 from weakfs.storage.engines.postgresql.database import Database
-from weakfs.storage.keys import LAST, check_key
+from weakfs.storage.keys import LAST, check_item, check_key
 from weakfs.storage.storage import Versioned
 
 _SET = (
@@ -60,15 +60,15 @@ class AsyncPostgresStorage(DerivedStorage):
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
         # In order, so that two batches never wait for each other.
-        keys = sorted(map(check_key, values))
+        keys = sorted(check_item(key, value) for key, value in values.items())
         await self._database.rows((_SET, [keys, [values[key] for key in keys]]))
 
     async def create(self, key: str, value: bytes) -> str | None:
-        rows = await self._database.rows((_CREATE, [check_key(key), value]))
+        rows = await self._database.rows((_CREATE, [check_item(key, value), value]))
         return str(rows[0][0]) if rows else None
 
     async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
-        rows = await self._database.rows((_REPLACE, [value, check_key(key), version]))
+        rows = await self._database.rows((_REPLACE, [value, check_item(key, value), version]))
         return str(rows[0][0]) if rows else None
 
     async def delete(self, key: str) -> bool:

@@ -17,7 +17,7 @@ from weakfs.storage.engine_base import PagedEventStore
 from weakfs.storage.engines.postgresql.database import Database, Parameter, Row, Statement
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
-from weakfs.storage.keys import LAST, check_digest, check_stream
+from weakfs.storage.keys import LAST, check_digest, check_frames, check_stream
 from weakfs.storage.lease_rules import SKEW, check_fencing, lease_is_held
 from weakfs.storage.stream_handle import StreamHandle, begin_append, refers_to
 
@@ -121,6 +121,7 @@ class AsyncPostgresEventStore(PagedEventStore):
         contents: Mapping[str, bytes] | None = None,
         fencing: int | None = None,
     ) -> int:
+        check_frames(frames)
         begin_append(stream, expected)
         new = contents or {}
         # In order, so that two writers never wait for each other.

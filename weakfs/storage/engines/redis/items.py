@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from weakfs.storage.engine_base import DerivedStorage
 from weakfs.storage.engines.redis.client import Client, texts, words
-from weakfs.storage.keys import LAST, check_key
+from weakfs.storage.keys import LAST, check_item, check_key
 from weakfs.storage.storage import Versioned
 
 # KEYS: the sorted set, the counter of versions. ARGV: the prefix of hashes, then the arguments of each script.
@@ -73,14 +73,16 @@ class AsyncRedisStorage(DerivedStorage):
         await self.set_many({key: value})
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
-        pairs = [word for key, value in values.items() for word in (check_key(key), value)]
+        pairs = [word for key, value in values.items() for word in (check_item(key, value), value)]
         await self._client.run(_SET, self._keys, self._prefix, *pairs)
 
     async def create(self, key: str, value: bytes) -> str | None:
-        return _version(await self._client.run(_CREATE, self._keys, self._prefix, check_key(key), value))
+        return _version(await self._client.run(_CREATE, self._keys, self._prefix, check_item(key, value), value))
 
     async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
-        return _version(await self._client.run(_REPLACE, self._keys, self._prefix, check_key(key), value, version))
+        return _version(
+            await self._client.run(_REPLACE, self._keys, self._prefix, check_item(key, value), value, version)
+        )
 
     async def delete(self, key: str) -> bool:
         return await self._client.run(_DELETE, self._keys, self._prefix, check_key(key)) == 1

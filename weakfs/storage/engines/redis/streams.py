@@ -15,7 +15,7 @@ from weakfs.storage.engines.redis.client import BLOCK, Client, texts, words
 from weakfs.storage.engines.redis.items import listed
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
-from weakfs.storage.keys import check_digest, check_stream
+from weakfs.storage.keys import check_digest, check_frames, check_stream
 from weakfs.storage.lease_rules import SKEW, check_fencing, lease_is_held
 from weakfs.storage.stream_handle import StreamHandle, begin_append, refers_to
 
@@ -141,6 +141,7 @@ class AsyncRedisEventStore(PagedEventStore):
         fencing: int | None = None,
     ) -> int:
         keys = self._keys(stream)
+        check_frames(frames)
         begin_append(stream, expected)
         pairs = [word for digest, data in (contents or {}).items() for word in (check_digest(digest), data)]
         if expected == 0:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from weakfs.storage.engine_base import DerivedStorage
 from weakfs.storage.engines.sqlite.database import Database, Value
-from weakfs.storage.keys import LAST, check_key
+from weakfs.storage.keys import LAST, check_item, check_key
 from weakfs.storage.storage import Versioned
 
 
@@ -35,19 +35,19 @@ class AsyncSqliteStorage(DerivedStorage):
         await self.set_many({key: value})
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
-        rows = [(check_key(key), value, secrets.token_hex(8)) for key, value in values.items()]
+        rows = [(check_item(key, value), value, secrets.token_hex(8)) for key, value in values.items()]
         with self._database.transaction():
             self._database.many("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", rows)
 
     async def create(self, key: str, value: bytes) -> str | None:
         version = secrets.token_hex(8)
-        row: list[Value] = [check_key(key), value, version]
+        row: list[Value] = [check_item(key, value), value, version]
         return version if self._database.changed("INSERT OR IGNORE INTO items VALUES (?, ?, ?)", row) else None
 
     async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
         new = secrets.token_hex(8)
         statement = "UPDATE items SET value = ?, version = ? WHERE key = ? AND version = ?"
-        return new if self._database.changed(statement, [value, new, check_key(key), version]) else None
+        return new if self._database.changed(statement, [value, new, check_item(key, value), version]) else None
 
     async def delete(self, key: str) -> bool:
         return bool(self._database.changed("DELETE FROM items WHERE key = ?", [check_key(key)]))

@@ -9,7 +9,7 @@ from weakfs.storage.engine_base import PagedEventStore
 from weakfs.storage.engines.sqlite.database import Database, Value
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
-from weakfs.storage.keys import LAST, check_digest, check_stream
+from weakfs.storage.keys import LAST, check_digest, check_frames, check_stream
 from weakfs.storage.lease_rules import check_fencing, lease_is_held, seconds_left
 from weakfs.storage.stream_handle import begin_append, refers_to
 
@@ -39,6 +39,7 @@ class AsyncSqliteEventStore(PagedEventStore):
         fencing: int | None = None,
     ) -> int:
         _check_digests(contents or {})
+        check_frames(frames)
         begin_append(stream, expected)
         with self._database.transaction():
             id_, number = self._find(stream)
