@@ -8,7 +8,7 @@ import pytest
 
 from weakfs import Session
 from weakfs.backends import HostFilesystem
-from weakfs.reducers import ExternalFsSnapshot
+from weakfs.reducers import ExternalFsSnapshot, FileWritten
 
 
 @pytest.fixture
@@ -54,6 +54,26 @@ def test_a_snapshot_from_before_reopening_restores_the_directory(where: str, roo
     session.rollback("after")
     assert files_of(root) == after
     assert len(session[ExternalFsSnapshot].all()) >= 2
+    session.close()
+
+
+def test_a_transaction_that_writes_a_file_and_takes_a_snapshot_of_it_is_read_again(where: str, root: Path) -> None:
+    session, fs = opened(where, root)
+    large = "long enough to be stored apart\n" * 1000
+    with session.transaction():
+        fs.write("/new.txt", large)
+        session.snapshot("with it")
+    written = [str(record) for record in session.records]
+    session.close()
+
+    session, fs = opened(where, root)
+    assert [str(record) for record in session.records] == written
+    assert [record.event.content for record in session.records if isinstance(record.event, FileWritten)] == [
+        large.encode()
+    ]
+    fs.delete("/new.txt")
+    session.rollback("with it")
+    assert files_of(root)["new.txt"] == large
     session.close()
 
 

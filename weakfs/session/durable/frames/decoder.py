@@ -22,7 +22,7 @@ from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoder import Reading
 from weakfs.session.durable.checkpoints.copies import COPY, ContentFromFrames, Copies, copied_digest
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, digest_in, events_of
+from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, content_key, events_of
 from weakfs.session.durable.frames.writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import FACTOR, Expansion, unlimited
@@ -125,8 +125,8 @@ class FrameDecoder:
         return reading
 
     def contents_in(self, frames: Iterable[Frame], *, may_be_unread: bool = False) -> Contents:
-        """Return the contents that frames list, by digest. They are read now unless they may stay unread."""
-        listed = {digest: row for frame in frames for row in frame.get("blobs", ()) if (digest := digest_in(row))}
+        """Return the contents that frames list. They are read now unless they may stay unread."""
+        listed = {key: row for frame in frames for row in frame.get("blobs", ()) if (key := content_key(row))}
         read = self.unread_blobs if may_be_unread else self.blobs
         return dict(zip(listed, read([*listed.values()]), strict=True)) if listed else {}
 

@@ -15,8 +15,11 @@ from weakfs.session.blobs.rope import Content, Rope, read_together
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.columns import REQUIRED, Column, Columns, ListColumn
 
-# The contents that frames list, by hexadecimal digest.
-Contents = Mapping[str, Content]
+# The kind of contents, "content" for bytes of the session and "stored" for those of a snapshot store, and their digest. A
+# frame may list both kinds with one digest.
+ContentKey = tuple[str, str]
+# The contents that frames list, by kind and hexadecimal digest.
+Contents = Mapping[ContentKey, Content]
 
 
 def events_of(
@@ -81,14 +84,17 @@ def content_of(row: dict[str, Json], contents: Contents) -> Content:
     if kind == "base64":
         return b64decode(value, validate=True)
     if kind in ("content", "stored"):
-        return contents[value]
+        return contents[kind, value]
     raise ValueError(kind)
 
 
-def digest_in(row: Json) -> str | None:
-    """Return the digest in a row of the contents that a frame lists; `None` for other rows."""
-    found = row.get("content") or row.get("stored") if type(row) is dict else None
-    return found if type(found) is str else None
+def content_key(row: Json) -> ContentKey | None:
+    """Return the kind and the digest in a row of the contents that a frame lists; `None` for other rows."""
+    if type(row) is not dict:
+        return None
+    kind = "content" if "content" in row else "stored"
+    digest = row.get(kind)
+    return (kind, digest) if type(digest) is str else None
 
 
 def as_lists(rows: Sequence[Json], blobs: Sequence[Json]) -> tuple[dict[str, str], list[Json]] | None:
@@ -116,8 +122,8 @@ def _named(value: Json, blobs: Sequence[Json]) -> Json:
     row = blobs[number] if type(number) is int and 0 <= number < len(blobs) else {"missing": number}
     if type(row) is str:
         return {"text": row}
-    digest = digest_in(row)
-    return row if digest is None else {"content": digest}
+    key = content_key(row)
+    return row if key is None else {key[0]: key[1]}
 
 
 def as_object(names: Sequence[str], event: Sequence[Json], contents: Contents) -> tuple[dict[str, Json], list[Content]]:
