@@ -26,7 +26,7 @@ from weakfs.backends.container.commands import command
 from weakfs.backends.container.listing import containers
 from weakfs.backends.container.podman import labelled
 from weakfs.processes import CommandLimits
-from weakfs.reducers import ExternalFsSnapshot
+from weakfs.reducers import EntryFound, ExternalFsSnapshot
 from weakfs.tools.handlers import ShellReceipt
 from weakfs.tools.sections import PodmanSection, Prompt, dispatch_tool_call
 
@@ -348,3 +348,21 @@ def test_a_container_may_be_read_only(podman: Podman, tmp_path: Path) -> None:
         max_output=1000,
         limits=CommandLimits(),
     ).stderr.endswith("Read-only file system\n")
+
+
+@pytest.mark.slow
+def test_the_permission_bits_of_a_directory_are_restored_after_a_command_changed_an_entry_in_it(
+    podman: Podman, tmp_path: Path
+) -> None:
+    files = opened(podman, Session(), tmp_path / "store")
+    files.exec("mkdir -p d/e; echo old > d/e/kept; chmod 2775 d; chmod 750 d/e")
+    session = Session()
+    again = ContainerFilesystem(session, container=files.container.name, store=tmp_path / "other", runtime=podman)
+    before = again.tree().fingerprint
+    again.exec("echo new > d/e/kept")
+    again.exec("chmod 700 d; mv d/e moved")
+
+    # Each change is an operation of its own.
+    session.undo(sum(type(record.event) is not EntryFound for record in session.records))
+
+    assert again.tree().fingerprint == before

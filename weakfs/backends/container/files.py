@@ -234,12 +234,14 @@ class ContainerFiles(HostFilesystem):
                     there = find(known, segments_of(path))
                     if path == "/" or (old is not None and _is_known(old, there)):
                         continue
-                    if old is None and there is None:
-                        path, old = _directory_above(before, known, path)
-                        if old is None:
-                            continue
-                    found = EMPTY_TREE if old is None else tree_of({path.rpartition("/")[2]: run(_kept(old, sink))})
-                    self._session.dispatch(EntryFound(path, found, self.now(), self.filesystem_id), cause=cause)
+                    entries = [] if there is not None else _directories_above(before, known, path, is_new=old is None)
+                    if old is not None or there is not None:
+                        entries.append((path, old))
+                    for place, node in entries:
+                        found = EMPTY_TREE
+                        if node is not None:
+                            found = tree_of({place.rpartition("/")[2]: run(_kept(node, sink))})
+                        self._session.dispatch(EntryFound(place, found, self.now(), self.filesystem_id), cause=cause)
                 sink.finish()
         for event in events_between(before, after, at=self.now(), most=MOST_IN_EVENTS):
             self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id), cause=cause)
@@ -310,26 +312,32 @@ class ContainerFiles(HostFilesystem):
         return self._root.cleaned(Layer.unpacked(tree)) if ATTRIBUTES in tree.children else tree
 
 
-def _directory_above(files: FileTree, known: FileTree, path: str) -> tuple[str, Node | None]:
-    """Return the path and the node of the nearest directory above a new entry, if the session does not know it.
+def _directories_above(files: FileTree, known: FileTree, path: str, *, is_new: bool) -> list[tuple[str, Node | None]]:
+    """Return the directories above an entry that the session does not know, without entries, the topmost one first.
 
-    The node is `None` if it is known. Without an event, an unknown directory would seem to have been made along with
-    the entry, and would be removed with it.
+    Without an event, it would take their permission bits to be those of a new directory; only others are returned. The
+    nearest directory above a new entry is always returned, or it would seem to have been made along with the entry, and
+    would be removed with it.
     """
     above = segments_of(path)[:-1]
+    unknown: list[tuple[str, Node | None]] = []
     while above and find(known, above) is None:
         found = find(files, above)
         if type(found) is FileTree:
-            return path_of(above), tree_of({}, mode=found.mode, modified_at=found.modified_at)
+            if is_new or found.mode != leaves.DIRECTORY_MODE:
+                unknown.append((path_of(above), tree_of({}, mode=found.mode, modified_at=found.modified_at)))
+            is_new = False
         above = above[:-1]
-    return "/", None
+    return unknown[::-1]
 
 
 def _is_known(node: Node, there: Node | None) -> bool:
     if there is None:
         return False
     if type(node) is FileTree and type(there) is FileTree:
-        return all(_is_known(child, there.children.get(name)) for name, child in node.children.items())
+        return node.mode == there.mode and all(
+            _is_known(child, there.children.get(name)) for name, child in node.children.items()
+        )
     return looks_like(node, there)
 
 
