@@ -15,8 +15,8 @@ from weakfs.session.blobs.rope import Content, Rope, read_together
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.columns import REQUIRED, Column, Columns, ListColumn
 
-# The kind of contents, "content" for bytes of the session and "stored" for those of a snapshot store, and their digest. A
-# frame may list both kinds with one digest.
+# The kind of contents, "content" for bytes of the session and "stored" for those of a snapshot store, and their digest.
+# A frame may list both kinds with one digest.
 ContentKey = tuple[str, str]
 # The contents that frames list, by kind and hexadecimal digest.
 Contents = Mapping[ContentKey, Content]
