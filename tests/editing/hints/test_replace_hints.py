@@ -175,8 +175,9 @@ def test_text_that_the_quote_leaves_out_is_no_difference_in_white_space(text: st
 @pytest.mark.parametrize(
     ("text", "old"),
     [
-        ("@router.get\ndef run():\n", "    1\t@route"),
-        ("steps:\n  - uses: checkout\n", "  7\tsteps:\n  8\t  - uses: check"),
+        ('x\n@router.route("/")\ndef run():\n', "    5\t@route"),
+        ("steps:\n  - uses: actions/checkout@v4\n", "  7\tsteps:\n  8\t  - uses: ac"),
+        ("steps:\n  - uses: actions/checkout@v4\n", "  steps:\n - uses: ac"),
         ("steps:\n  - uses: checkout\n", "eps:\n- uses: check"),
     ],
 )
