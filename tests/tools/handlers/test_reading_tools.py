@@ -234,7 +234,7 @@ def test_an_empty_directory_is_reported_as_empty(fs: InMemoryFilesystem, context
 def test_a_long_listing_is_cut_and_says_so(context: ToolContext) -> None:
     result = ls_handler(LsParams(max_results=1), context=context)
 
-    assert result.message == "link@\n[/ has 3 entries, of which 1 are shown; set max_results to see more]"
+    assert result.message == "link@\n[/ has 3 entries, of which 1 is shown; set max_results to see more]"
     assert (result.value.count, result.value.truncated) == (3, True)
 
 
@@ -289,7 +289,7 @@ def test_glob_lists_the_newest_first(fs: InMemoryFilesystem, context: ToolContex
 def test_glob_says_that_there_are_more(context: ToolContext) -> None:
     result = glob_handler(GlobParams("**/*.py", max_results=1), context=context)
 
-    assert result.message.endswith("\n[the first 1 are shown; narrow the pattern or set max_results]")
+    assert result.message.endswith("\n[only the first is shown; narrow the pattern or set max_results]")
     assert result.summary_text == "1 path found, and there are more"
 
 

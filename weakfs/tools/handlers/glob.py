@@ -11,7 +11,7 @@ from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import InvalidPattern
 from weakfs.tools.handlers.glob_hints import why_no_match
-from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
+from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, first_shown, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
@@ -73,7 +73,7 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
     if kept is not None:
         return answer(receipt, shown(kept, "narrow the pattern or set max_results to get a shorter answer"))
     if found.truncated:
-        lines.append(f"[the first {len(paths)} are shown; narrow the pattern or set max_results]")
+        lines.append(f"[{first_shown(len(paths))}; narrow the pattern or set max_results]")
     return answer(receipt, "\n".join(lines))
 
 

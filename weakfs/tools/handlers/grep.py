@@ -19,7 +19,7 @@ from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InvalidRegex
 from weakfs.tools.handlers.glob import check_glob
 from weakfs.tools.handlers.glob_hints import why_no_match
-from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
+from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, first_shown, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
@@ -156,7 +156,7 @@ def _answer_lines(found: GrepResult, params: GrepParams, context: ToolContext) -
         return answer(evolve(receipt, matches=kept), shown(kept, remedy))
     lines = [place + _shown(line) for place, line in zip(places, around, strict=True)]
     if found.truncated:
-        lines.append(f"[the first {len(matches)} are shown; narrow the search or set max_results]")
+        lines.append(f"[{first_shown(len(matches))}; narrow the search or set max_results]")
     return answer(receipt, "\n".join(lines))
 
 

@@ -89,7 +89,7 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
         summary_text=summarize(
             f"{path} has {many}"
             + (f" in {params.depth} levels" if params.depth > 1 else "")
-            + (f", of which {len(entries)} are shown" if truncated else "")
+            + (f", of which {len(entries)} {'is' if len(entries) == 1 else 'are'} shown" if truncated else "")
         ),
     )
     if not entries:

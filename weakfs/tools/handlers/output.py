@@ -68,3 +68,8 @@ def shown(reference: BlobReference, remedy: str) -> str:
     """Return the message for a result that is stored as a blob: its beginning, and how to see more of it."""
     note = f"[{reference.size_bytes} bytes, kept as blob {reference.blob_ref}; {remedy}]"
     return f"{reference.preview}\n{note}" if isinstance(reference.preview, str) else note
+
+
+def first_shown(count: int) -> str:
+    """Return the note that an answer ends after so many results."""
+    return "only the first is shown" if count == 1 else f"the first {count} are shown"
