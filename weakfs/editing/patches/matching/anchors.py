@@ -14,7 +14,7 @@ from weakfs.editing.normalization import is_inside_word
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.matching.equivalences import FOLDS, LEVELS
-from weakfs.editing.patches.matching.misfit import MAX_PLACES, Misfit
+from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Misfit
 from weakfs.editing.patches.matching.outline import Outline
 
 # The maximum number of lines that are examined for one anchor.

@@ -10,7 +10,7 @@ from attrs import evolve
 from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
-from weakfs.editing.patches.matching.misfit import Misfit
+from weakfs.editing.patches.matching.hunk_error import Misfit
 from weakfs.editing.patches.matching.placement import BLANKS_PASSED, Place
 from weakfs.editing.reindentation import DoubtfulIndentation, NewLine, OldLine, Reindentation
 

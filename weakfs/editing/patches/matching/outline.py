@@ -14,7 +14,7 @@ from functools import cached_property
 
 from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.matching.misfit import Misfit
+from weakfs.editing.patches.matching.hunk_error import Misfit
 
 TAB = 8
 # To find out whether a line is in a block, this many lines are read before the end of the block is computed.

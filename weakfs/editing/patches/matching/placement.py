@@ -16,8 +16,8 @@ from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.matching.anchors import FREEST, Anchors
 from weakfs.editing.patches.matching.equivalences import LEVELS
-from weakfs.editing.patches.matching.misfit import MAX_PLACES, Block, Misfit
-from weakfs.editing.patches.matching.mismatch import similar_line
+from weakfs.editing.patches.matching.hunk_diagnosis import similar_line
+from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.operations import Hunk
 from weakfs.fast_init import fast_init
 

@@ -12,7 +12,7 @@ from weakfs.editing.hints.similarity import alike
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import clipped_message, quoted
 from weakfs.editing.patches.matching.equivalences import LEVELS
-from weakfs.editing.patches.matching.misfit import MAX_PLACES, Block, Misfit
+from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.operations import Hunk
 
 # To find out whether lines are in the file at all, they are compared at the loosest level.
