@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from weakfs.storage.folder import FolderEventStore, files
+from weakfs.storage.keys import KEY_BYTES
 
 
 def test_a_read_that_the_system_cuts_short_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,3 +44,10 @@ def test_a_wait_lasts_until_a_frame_arrives_or_it_times_out(tmp_path: Path) -> N
     assert store.wait("s", 1, 60) == 2
     thread.join()
     store.close()
+
+
+def test_directories_that_are_deeper_than_any_name_are_not_searched(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*("a" * (KEY_BYTES // 2 + 1)))
+    (deep / "b.stream").mkdir(parents=True)
+    with FolderEventStore(tmp_path) as store:
+        assert store.streams() == []

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from errno import ELOOP, ENOENT, ENOTDIR
 
 from weakfs.storage.folder.files import Descriptor, open_folder
+from weakfs.storage.keys import KEY_BYTES
 
 # Less than the 255 bytes that filesystems allow, to leave room for a suffix.
 LONGEST = 200
@@ -97,6 +98,8 @@ def _walk(
             if name.startswith(prefix) and name > after:
                 yield name
             continue
+        if len(name) > KEY_BYTES:
+            continue  # not one of ours, and perhaps deeper than a recursion may be
         is_continued = entry.endswith(CONTINUED)
         below = name if is_continued else name + b"/"
         is_wanted = below.startswith(prefix) or prefix.startswith(below)
