@@ -9,7 +9,7 @@ import pytest
 from attrs import frozen
 
 from weakfs import InMemoryFilesystem, Registry, Session, event, reducer
-from weakfs.history import export_git, forget, import_git, timeline
+from weakfs.history import Retention, export_git, forget, import_git, prune, run_query, timeline
 from weakfs.session import append_all, replace_latest_by, upsert_by
 
 
@@ -162,6 +162,31 @@ MISTAKES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
         lambda s: untyped(timeline)("session.json"),
         TypeError,
         "session is a str; pass a Session",
+    ),
+    "a query of a file": (
+        lambda s: untyped(run_query)("session.json", "SELECT 1"),
+        TypeError,
+        "session is a str; pass a Session",
+    ),
+    "a number of records in place of the limits": (
+        lambda s: untyped(prune)(s, 100),
+        TypeError,
+        "retention is an int; pass a Retention, such as Retention(max_records=1000)",
+    ),
+    "a file to prune": (
+        lambda s: untyped(prune)("session.json", Retention(max_records=1)),
+        TypeError,
+        "cannot prune a str; pass a Session, a HostFilesystem or a Store",
+    ),
+    "a number as the age": (
+        lambda s: untyped(Retention)(max_age=30),
+        TypeError,
+        "max_age is 30; pass a datetime.timedelta, such as timedelta(days=30)",
+    ),
+    "a size as text": (
+        lambda s: untyped(Retention)(max_bytes="10G"),
+        TypeError,
+        "cannot keep '10G': a limit is a whole number, or None for no limit",
     ),
     "a file to forget in": (
         lambda s: untyped(forget)("session.json", text="secret"),

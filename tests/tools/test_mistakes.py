@@ -24,6 +24,8 @@ from weakfs import (
     Toolset,
 )
 from weakfs.editing import replace
+from weakfs.tools.handlers import ShellOptions, shell_tool
+from weakfs.tools.sections import Prompt
 
 
 @frozen
@@ -339,6 +341,26 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
         lambda any: any(Toolset(Session()).call)({"name": "ls"}, {}),
         TypeError,
         "name is a mapping; pass a call in two parts: call(name, arguments)",
+    ),
+    "text as a time limit": (
+        lambda any: any(ShellOptions)(timeout="60"),
+        ValueError,
+        "timeout is '60'; give a number of seconds above 0",
+    ),
+    "text as the size of an output": (
+        lambda any: any(ShellOptions)(max_output="60"),
+        ValueError,
+        "max_output is '60'; give a number of at least 0 bytes",
+    ),
+    "a sandbox as options": (
+        lambda any: any(shell_tool)("required"),
+        TypeError,
+        "options is a str; give ShellOptions, such as ShellOptions(timeout=60)",
+    ),
+    "text as a section": (
+        lambda any: any(Prompt)(sections=["Write a poem."]),
+        TypeError,
+        "cannot use 'Write a poem.' as a section: it is a str; give a Section",
     ),
     "bytes to replace": (
         lambda any: any(replace)(b"one", b"o", b"0"),

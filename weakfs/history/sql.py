@@ -26,6 +26,7 @@ from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, diff
 from weakfs.reducers.tree.leaf import CONTENT, MODE, MODIFIED_AT, Leaf, blob_digest, content_of, kind_of, size_of
 from weakfs.reducers.tree.node import walk
 from weakfs.session import Merged, MissingBlob, Session
+from weakfs.session.session import checked_session
 
 Value = str | int | float | bytes | None
 Row = tuple[Value, ...]
@@ -87,6 +88,7 @@ def run_query(
     `timeout` is in seconds and applies to the query itself, not to filling its tables. Raise `ValueError` if the query
     is invalid or would do anything but read, and `TimeoutError` if it runs too long.
     """
+    checked_session(session)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
         for name, definition in COLUMNS.items():

@@ -27,7 +27,12 @@ class Retention:
     keep_calls: bool = False
 
     def __attrs_post_init__(self) -> None:
+        if self.max_age is not None and not isinstance(self.max_age, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"max_age is {self.max_age!r:.60}; pass a datetime.timedelta, such as timedelta(days=30)")
         limits = (self.max_bytes, self.max_records, self.max_snapshots)
+        for limit in limits:
+            if limit is not None and type(limit) is not int:
+                raise TypeError(f"cannot keep {limit!r:.60}: a limit is a whole number, or None for no limit")
         if self.max_age is None and all(limit is None for limit in limits):
             raise ValueError(
                 "cannot tell what to keep: no limit is given; pass max_bytes, max_age, max_records or max_snapshots"

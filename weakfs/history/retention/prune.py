@@ -6,6 +6,7 @@ from weakfs.backends import HostFilesystem
 from weakfs.history.retention.policy import PruneReport, Retention
 from weakfs.history.retention.prune_session import prune_session
 from weakfs.history.retention.prune_snapshots import prune_store
+from weakfs.messages import a_type
 from weakfs.session import Session
 from weakfs.snapshots import Store
 
@@ -24,6 +25,10 @@ def prune(target: Session | Store | HostFilesystem, retention: Retention, *, pre
 
     Raises `SessionError` for a fork and inside a transaction, and the errors of `Session.compact` and `Store.compact`.
     """
+    if not isinstance(retention, Retention):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"retention is {a_type(retention)}; pass a Retention, such as Retention(max_records=1000)")
     if isinstance(target, Session):
         return prune_session(target, retention, preview=preview)
+    if not isinstance(target, Store | HostFilesystem):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"cannot prune {a_type(target)}; pass a Session, a HostFilesystem or a Store")
     return prune_store(target, retention, preview=preview)

@@ -100,9 +100,9 @@ class ShellOptions(CommandOptions):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         for name, seconds in (("timeout", self.timeout), ("max_timeout", self.max_timeout)):
-            if not 0 < seconds < inf:
+            if not isinstance(seconds, int | float) or not 0 < seconds < inf:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ValueError(f"{name} is {seconds!r}; give a number of seconds above 0")
-        if self.max_output < 0:
+        if type(self.max_output) is not int or self.max_output < 0:
             raise ValueError(f"max_output is {self.max_output!r}; give a number of at least 0 bytes")
         for name, number in (("max_new_entries", self.max_new_entries), ("max_changed_bytes", self.max_changed_bytes)):
             if number is not None and (type(number) is not int or number < 0):
@@ -158,6 +158,8 @@ def shell_handler(
 def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> Tool:
     """Return the tool that runs commands, with your own options, to replace the one in `DEFAULT_TOOLS`."""
     options = ShellOptions() if options is None else options
+    if not isinstance(options, ShellOptions):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"options is {a_type(options)}; give ShellOptions, such as ShellOptions(timeout=60)")
     return Tool(
         name,
         "Run a shell command on the files and return its exit code and output. The command gets no input, and nothing "

@@ -10,6 +10,7 @@ from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem
+from weakfs.messages import a_type
 from weakfs.session import Session
 from weakfs.tools.context import ToolContext
 from weakfs.tools.results import ToolResult
@@ -51,6 +52,8 @@ class Prompt:
         self._homes: dict[str, Section] = {}
         keys: set[str] = set()
         for section in self.sections:
+            if not isinstance(section, Section):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"cannot use {section!r:.60} as a section: it is {a_type(section)}; give a Section")
             if section.key in keys:
                 raise ValueError(f"cannot have two sections with the key {section.key!r}; give one of them another key")
             keys.add(section.key)
