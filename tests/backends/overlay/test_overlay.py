@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from errno import EBUSY
 from itertools import count
 from pathlib import Path
@@ -249,6 +252,25 @@ def test_special_entries_are_hidden_copied_up_and_committed() -> None:
     node = find(lower.tree(), ("d", "pipe"))
     assert type(node) is tuple
     assert node[0] is leaves.FIFO
+
+
+def test_special_entries_of_a_host_directory_are_moved_by_a_commit(tmp_path: Path) -> None:
+    (tmp_path / "root" / "d").mkdir(parents=True)
+    os.mkfifo(tmp_path / "root" / "pipe", 0o640)
+    with closing(socket.socket(socket.AF_UNIX)) as listener:
+        listener.bind(os.path.relpath(tmp_path / "root" / "listener"))
+    lower = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    layer = OverlayFilesystem(lower, Session())
+    layer.move("/pipe", "/d/pipe")
+    layer.copy("/d", "/copied")
+    layer.move("/listener", "/moved")
+    layer.commit()
+    for path in (tmp_path / "root/d/pipe", tmp_path / "root/copied/pipe"):
+        assert path.is_fifo()
+        assert path.stat().st_mode & 0o777 == 0o640
+    assert not (tmp_path / "root" / "pipe").exists()
+
+    assert (tmp_path / "root" / "moved").is_socket()
 
 
 def test_a_layer_needs_its_own_session() -> None:

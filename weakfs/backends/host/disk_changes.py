@@ -21,7 +21,7 @@ from weakfs.snapshots.undo_journal.journal import Journal
 CHANGES_FILE = (e.FileWritten, e.FileAppended, e.FileSpliced, e.ModeChanged)
 
 # Events that change, replace or create one entry, without moving any.
-CHANGES_ENTRY = (*CHANGES_FILE, e.LinkMade)
+CHANGES_ENTRY = (*CHANGES_FILE, e.LinkMade, e.EntryPut)
 
 
 def apply(
@@ -65,7 +65,7 @@ def _change_in_place(disk: HostDirectory, journal: Journal, event: Any, segments
 
 
 def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segments) -> None:
-    """Write, append, splice or link: give one file new content."""
+    """Write, append, splice, link or put: give one file new content."""
     old = disk.node(segments)
     if type(old) is tuple and leaves.is_link(old) and type(event) is not e.LinkMade:
         raise OSError(EBUSY, "it became a symbolic link during the lookup")
@@ -176,6 +176,7 @@ APPLY: dict[type, Callable[..., None]] = {
     e.FileAppended: _put_leaf,
     e.FileSpliced: _put_leaf,
     e.LinkMade: _put_leaf,
+    e.EntryPut: _put_leaf,
     e.DirectoryMade: _make_directory,
     e.EntryDeleted: _delete,
     e.EntryMoved: _move,
