@@ -313,9 +313,14 @@ def test_a_reducer_that_adds_an_item_costs_one_check_of_that_item() -> None:
     assert calls_of(lambda: session.dispatch(Added("second"))) < 100
 
 
-def test_the_initial_value_of_a_slice_is_checked_with_its_first_change() -> None:
-    session = Session()
-    session.install(Names, initial=Names(cast("tuple[str, ...]", (5,) * 100)))
+def test_the_initial_value_of_a_slice_is_checked_when_it_is_installed() -> None:
+    with pytest.raises(TypeError, match=r"no file can hold its initial value: .*\$\.names\[0\]: expected text, not 5"):
+        Session().install(Names, initial=Names(cast("tuple[str, ...]", (5,) * 100)))
+
+
+def test_the_initial_value_of_a_declared_slice_is_checked_with_its_first_change() -> None:
+    declared = Declaration(Names, initial=Names(cast("tuple[str, ...]", (5,) * 100)))
+    session = Session(registry=Registry.standard().with_slices(declared))
     with pytest.raises(TypeError, match="reducer of Added"):
         session.dispatch(Added("fine"))
 

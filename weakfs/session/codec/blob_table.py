@@ -63,7 +63,7 @@ class Blobs:
             if number is not None:
                 return self._same(number, content)
         start = content.start if type(content) is Rope else None
-        after = self._known(parent) if parent is not None and len(parent) >= MIN_PARENT else None
+        after = self._written(parent) if parent is not None and len(parent) >= MIN_PARENT else None
         tail = tail_after(content, parent) if after is not None and parent is not None else None
         if tail is None and type(content) is Rope and start is not None:
             # It cannot be written in one piece: its first part is stored elsewhere.
@@ -88,7 +88,7 @@ class Blobs:
                 self._lengths.add(len(data))
         return self._same(number, content)
 
-    def _known(self, content: Content) -> int | None:
+    def _written(self, content: Content) -> int | None:
         """Return the number of a blob that was written already, as this object or as an equal one."""
         number = self._by_identity.get(id(content))
         if number is None and len(content) in self._lengths:
