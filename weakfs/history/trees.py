@@ -8,7 +8,7 @@ from weakfs.reducers import ExternalTrees, FileTree, LowerEntry, LowerFound
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.partial_trees import filled, missing, without_whiteouts
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, walk
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, is_whiteout, walk
 from weakfs.session import Session, SessionView
 
 
@@ -79,7 +79,7 @@ def _hidden(session: Session) -> Iterator[tuple[Segments, Node]]:
     seen = {entry.path: entry for entry in session[LowerEntry].all()}
     for path, node in walk(session[FileTree].latest() or EMPTY_TREE):
         entry = seen.get(path)
-        if type(node) is tuple and node[leaves.CONTENT] is leaves.WHITEOUT and entry is not None:
+        if is_whiteout(node) and entry is not None:
             at = entry.modified_ns
             directory = FileTree({}, (), entry.mode, at, at)
             yield (

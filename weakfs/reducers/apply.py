@@ -9,7 +9,18 @@ from weakfs.reducers import events as e
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find, put, rebuilt, remove, way_to, with_mode
+from weakfs.reducers.tree.node import (
+    EMPTY_TREE,
+    FileTree,
+    Node,
+    find,
+    is_whiteout,
+    put,
+    rebuilt,
+    remove,
+    way_to,
+    with_mode,
+)
 from weakfs.session.blobs.rope import Rope
 
 Segments = tuple[str, ...]
@@ -18,10 +29,6 @@ Segments = tuple[str, ...]
 def segments_of(path: str) -> Segments:
     """Split a canonical path into its segments; the root has none."""
     return tuple(path[1:].split("/")) if path != "/" else ()
-
-
-def is_whiteout(node: Node | None) -> bool:
-    return type(node) is tuple and node[leaves.CONTENT] is leaves.WHITEOUT
 
 
 def _unhidden(tree: FileTree, segments: Segments, at: int) -> FileTree:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import cast
 
 from weakfs.backends.deep_recursion import Steps, run
-from weakfs.backends.overlay.layers import bare, is_untouched, is_whiteout, nested
+from weakfs.backends.overlay.layers import bare, is_untouched, nested
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import FilesystemPrimitives
 from weakfs.reducers.apply import on_entry_found, segments_of
@@ -29,7 +29,16 @@ from weakfs.reducers.events import (
 )
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import FileTree, Node, Segments, find, find_or_blocking_leaf, path_of, tree_of
+from weakfs.reducers.tree.node import (
+    FileTree,
+    Node,
+    Segments,
+    find,
+    find_or_blocking_leaf,
+    is_whiteout,
+    path_of,
+    tree_of,
+)
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.session.blobs.rope import Rope
 from weakfs.session.interruption import check_interrupted

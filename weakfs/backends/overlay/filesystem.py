@@ -15,7 +15,6 @@ from weakfs.backends.overlay.layers import (
     Totals,
     counterpart,
     is_untouched,
-    is_whiteout,
     merged,
     totals_of,
     upper_for,
@@ -29,7 +28,7 @@ from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRest
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import Leaf, content_of
-from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, is_whiteout
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session import Session, SessionError, SessionView
 

@@ -11,16 +11,11 @@ from collections.abc import Sequence
 from weakfs.backends.deep_recursion import Steps, run
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODE, MODIFIED_AT, WHITEOUT, Leaf
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, tree_of
+from weakfs.reducers.tree.leaf import CREATED_AT, MODE, MODIFIED_AT, WHITEOUT, Leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, is_whiteout, tree_of
 
 # Bytes, files (including links) and directories, as in a directory's totals.
 Totals = tuple[int, int, int]
-
-
-def is_whiteout(node: Node | None) -> bool:
-    """Return whether a node is a whiteout."""
-    return type(node) is tuple and node[CONTENT] is WHITEOUT
 
 
 def is_untouched(root: FileTree) -> bool:

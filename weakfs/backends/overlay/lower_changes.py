@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from errno import EBUSY
 
 from weakfs.backends.overlay.copy_up import Layers, describe_entry
-from weakfs.backends.overlay.layers import is_whiteout
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import FileTree, LowerEntry
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import equal
-from weakfs.reducers.tree.node import find, path_of, walk
+from weakfs.reducers.tree.node import find, is_whiteout, path_of, walk
 
 # The maximum number of paths named in a message. The others are counted.
 NAMED = 20

@@ -13,8 +13,8 @@ from itertools import count
 from typing import Any
 
 from weakfs.reducers import events as e
-from weakfs.reducers.apply import is_whiteout, segments_of
-from weakfs.reducers.tree.node import FileTree, find, only_directory
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.tree.node import FileTree, find, is_whiteout, only_directory
 from weakfs.session import Merged, RolledBack, SliceCleared, SliceSeeded
 from weakfs.session.slices.tags import tag_of
 

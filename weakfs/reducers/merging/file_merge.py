@@ -14,7 +14,7 @@ from typing import Any, cast
 from attrs import field
 
 from weakfs.class_decorators import frozen
-from weakfs.reducers.apply import is_whiteout, segments_of
+from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import CHANGING, EntryCopied
 from weakfs.reducers.merging.entry_ids import MERGED, MOVED, ROLLED_BACK, Tracker, Untraceable
 from weakfs.reducers.merging.line_merge import Hunk, Part, TooMuchWork, matches, split_lines
@@ -23,7 +23,7 @@ from weakfs.reducers.merging.tree_merge import TreeConflict, is_text, merge_by_p
 from weakfs.reducers.remembered_lower_layer import completed
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import diff, equal
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find, is_whiteout
 from weakfs.session import Log, MissingBlob
 from weakfs.session.merging.conflicts import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
 from weakfs.session.merging.resolver import Resolver

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from weakfs.reducers.apply import is_whiteout, segments_of
+from weakfs.reducers.apply import segments_of
 from weakfs.reducers.merging.entry_ids import ROOT, Id, Names, Place, Tracker, Untraceable, first_place
 from weakfs.reducers.merging.tree_merge import Ask, TreeConflict
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.diff import equal
-from weakfs.reducers.tree.node import FileTree, Node, find, find_or_blocking_leaf, put, remove
+from weakfs.reducers.tree.node import FileTree, Node, find, find_or_blocking_leaf, is_whiteout, put, remove
 from weakfs.session.merging.conflicts import ConflictKind, Side
 
 SIDES: tuple[Side, Side] = ("ours", "theirs")

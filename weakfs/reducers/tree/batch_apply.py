@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard, cast
 
 from weakfs.reducers import events as e
-from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, spliced
+from weakfs.reducers.apply import REDUCERS, newborn, spliced
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.children import Children
 from weakfs.reducers.tree.lazy_directory import counts_of, recounted, settled, sums, unpacked, unread
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, is_whiteout
 from weakfs.reducers.tree.packed import LENGTH, Packed, entry_of, part_of
 from weakfs.session.blobs.rope import Rope, joined, read_together
 from weakfs.session.history.log import Log

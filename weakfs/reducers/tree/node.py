@@ -15,7 +15,7 @@ from weakfs.reducers.tree import lazy_directory
 from weakfs.reducers.tree import packed as packed_form
 from weakfs.reducers.tree.children import Children
 from weakfs.reducers.tree.directory import UNCOUNTED, Directory, Remembering
-from weakfs.reducers.tree.leaf import DIRECTORY_MODE, Leaf, size_of
+from weakfs.reducers.tree.leaf import CONTENT, DIRECTORY_MODE, WHITEOUT, Leaf, size_of
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session import event
 from weakfs.session.history.packed_state import Counted, Steps
@@ -91,6 +91,11 @@ EMPTY_TREE = FileTree()
 def is_tree(node: object) -> bool:
     """Return whether a node is a directory, and not a leaf."""
     return type(node) is FileTree
+
+
+def is_whiteout(node: Node | None) -> bool:
+    """Return whether a node is a whiteout, which hides the entry of a lower layer at its path."""
+    return type(node) is tuple and node[CONTENT] is WHITEOUT
 
 
 def find(tree: FileTree, segments: Segments) -> Node | None:
