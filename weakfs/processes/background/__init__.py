@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     )
     from weakfs.processes.background.host_launcher import HostLauncher
     from weakfs.processes.background.launcher import Launcher, Program, ProgramEnd
+    from weakfs.processes.background.output_ring import Excerpt, OutputRing
     from weakfs.processes.background.process import BackgroundProcess, ProcessEnding, ProcessLimits
-    from weakfs.processes.background.ring import Excerpt, OutputRing
     from weakfs.processes.background.table import ProcessTable
     from weakfs.processes.background.workplace import (
         BackgroundProcesses,

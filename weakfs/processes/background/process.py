@@ -20,7 +20,7 @@ from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.processes.background.errors import InputClosed, NotRunning
 from weakfs.processes.background.launcher import Program, ProgramEnd
-from weakfs.processes.background.ring import Excerpt, OutputRing
+from weakfs.processes.background.output_ring import Excerpt, OutputRing
 
 logger = logging.getLogger("weakfs.processes")
 
