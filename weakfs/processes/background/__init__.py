@@ -61,7 +61,7 @@ __getattr__, __dir__ = lazy_names(
         "host_launcher": "HostLauncher",
         "launcher": "Launcher Program ProgramEnd",
         "process": "BackgroundProcess ProcessEnding ProcessLimits",
-        "ring": "Excerpt OutputRing",
+        "output_ring": "Excerpt OutputRing",
         "table": "ProcessTable",
         "workplace": "BackgroundProcesses ProcessInfo SupportsProcesses Workplace no_processes",
     },
