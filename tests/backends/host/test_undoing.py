@@ -291,3 +291,14 @@ def test_a_restore_puts_files_into_a_directory_that_its_owner_may_not_enter(tmp_
     fs.restore(snapshot)
     assert fs.read("/kept/file").content == "one"
     assert fs.stat("/kept").mode == 0o755
+
+
+def test_the_permission_bits_of_a_linked_file_are_restored_under_all_names_that_a_command_separated(root: Path) -> None:
+    (root / "b").hardlink_to(root / "a")
+    fs, before = opened(root), record(root)
+    with pytest.raises(RuntimeError), fs.session.transaction():
+        fs.chmod("/a", 0o600)
+        with fs.checkout():
+            (root / "b").unlink()
+        raise RuntimeError
+    assert exact(record(root)) == exact(before)

@@ -45,7 +45,9 @@ def apply(
 def _change_in_place(disk: HostDirectory, journal: Journal, event: Any, segments: Segments, shared: SharedFile) -> None:
     """Change a file that keeps its inode and all its names."""
     if isinstance(event, e.ModeChanged):
-        journal.status(segments)
+        # A later command may make its names separate files.
+        for name in shared.names:
+            journal.status(name)
         disk.set_status(segments, mode=event.mode)
         return
     old = disk.node(segments)
