@@ -21,6 +21,7 @@ from weakfs import (
     Capability,
     HostFilesystem,
     InMemoryFilesystem,
+    MountedFilesystem,
     Policy,
     PolicyRule,
     Session,
@@ -426,3 +427,60 @@ def test_the_timeline_names_no_file_that_a_capability_hides() -> None:
         assert [row["target"] for row in answer.structured_content["rows"]] == ["/open/a", "", "", ""]
 
     served(session, work, capability=Capability(fs_roots=("/open",)))
+
+
+@pytest.mark.parametrize("effect", ["deny", "blob"])
+def test_the_timeline_names_no_file_that_may_not_be_listed(effect: Literal["deny", "blob"]) -> None:
+    session = Session()
+    free = Toolset(session, InMemoryFilesystem(session), tools=TOOLS)
+    for path in ("/open/a", "/secret/b"):
+        assert free.call("write_file", {"path": path, "content": "x"}).success
+    assert free.call("mv", {"source": "/secret/b", "destination": "/open/b"}).success
+    assert free.call("mv", {"source": "/open/b", "destination": "/secret/c"}).success
+    hidden = PolicyRule(effect=effect, operations=["list", "search"], paths="/secret/*", reason="names")
+    tools = Toolset(session, free.filesystem, tools=TOOLS, policy=Policy([hidden]))
+
+    answer = tools.call("timeline", {})
+
+    assert "/secret/" not in f"{answer.message} {answer.value}"
+    assert "A /open/b" in answer.message
+
+
+def test_the_timeline_of_mounted_files_has_their_paths_and_names_no_hidden_file() -> None:
+    session = Session()
+    files = MountedFilesystem(InMemoryFilesystem(session), "/workspace")
+    free = Toolset(session, files, tools=TOOLS)
+    for path in ("/workspace/open/a", "secret/b"):
+        assert free.call("write_file", {"path": path, "content": "x"}).success
+    files.files.write("/open/c", "x")
+    files.files.write("/secret/d", "x")
+    hidden = PolicyRule(effect="deny", operations=["read"], paths="/workspace/secret", reason="credentials")
+    tools = Toolset(session, files, tools=TOOLS, policy=Policy([hidden]))
+
+    answer = tools.call("timeline", {})
+    below = free.call("timeline", {"path": "/workspace/secret"})
+
+    assert "secret" not in f"{answer.message} {answer.value}"
+    assert "write_file /workspace/open/a ok\n  A /workspace/open/a\n" in answer.message
+    assert "fs/file_written /workspace/open/c ok\n  A /workspace/open/c\n" in answer.message
+    assert below.message.endswith("[2 rows]")
+    assert free.call("timeline", {"path": "secret"}).message == below.message
+
+
+def test_the_timeline_under_a_policy_has_no_files_of_other_filesystems(tmp_path: Path) -> None:
+    session = Session()
+    for name in ("own", "other"):
+        (tmp_path / name).mkdir()
+    own, other = (
+        HostFilesystem(tmp_path / name, session=session, store=tmp_path / "store") for name in ("own", "other")
+    )
+    other.write("/b", "x")
+    InMemoryFilesystem(session).write("/c", "x")
+    own.write("/a", "x")
+    rule = PolicyRule(effect="deny", operations=["read"], paths="/secret", reason="credentials")
+    tools = Toolset(session, own, tools=TOOLS, policy=Policy([rule]))
+
+    answer = tools.call("timeline", {})
+
+    assert [name for name in "abc" if f"/{name}" in answer.message] == ["a"]
+    assert all(f"/{name}" in Toolset(session, own, tools=TOOLS).call("timeline", {}).message for name in "abc")

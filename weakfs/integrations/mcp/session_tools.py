@@ -13,8 +13,7 @@ from weakfs.history.timeline_rows import ChangedFile, TimelineRow, timeline
 from weakfs.messages import one_line, plural
 from weakfs.session import SessionError
 from weakfs.tools import HISTORY_TOOLS, Receipt, Tool, ToolContext, ToolResult, ToolValidationError, param
-from weakfs.tools.permissions import may_show
-from weakfs.tools.permissions.guard import guard_of
+from weakfs.tools.permissions.guard import guard_of, point_of, recorded_id
 from weakfs.tools.results import answer, summarize
 
 # The maximum number of files that a row of the message names.
@@ -81,7 +80,9 @@ class SnapshotReceipt(Receipt):
 
 def timeline_handler(params: TimelineParams, *, context: ToolContext) -> ToolResult[TimelineReceipt]:
     """Return the newest rows of the session's timeline. O(records)."""
-    below = None if params.path is None else normalize(params.path)
+    below, point = params.path, point_of(context.filesystem)
+    if below is not None:
+        below = normalize(below if point is None or below.startswith("/") else f"{point.path}/{below}")
     newest = deque(_rows(context, below), maxlen=params.limit)
     rows = tuple(map(_entry, newest))
     receipt = TimelineReceipt(summary_text=summarize(plural(len(rows), "row")), rows=rows)
@@ -104,27 +105,56 @@ def snapshot_handler(params: SnapshotParams, *, context: ToolContext) -> ToolRes
 
 
 def _rows(context: ToolContext, below: str | None) -> Iterator[TimelineRow]:
+    own = recorded_id(context.session, context.filesystem)
     for row in timeline(context.session):
-        shown = tuple(_shown_file(context, one) for one in row.files if may_show(context.filesystem, one.path))
-        kept = evolve(row, files=shown, target=_shown_target(context, row))
+        named = tuple(_named_file(context, one) if one.filesystem == own else one for one in row.files)
+        # Rules about paths say nothing about the files of another filesystem.
+        known = named if guard_of(context.filesystem) is None else tuple(one for one in named if one.filesystem == own)
+        shown = tuple(filter(None, (_shown_file(context, one) for one in known)))
+        kept = evolve(row, files=shown, target=_shown_target(context, _named_row(context, row, own), known))
         if below is None or any(_is_below(one.path, below) or _is_below(one.source, below) for one in kept.files):
             yield kept
 
 
-def _shown_file(context: ToolContext, file: ChangedFile) -> ChangedFile:
-    """Return a file of a row; one that was moved from a hidden path is shown as added."""
-    if file.source is None or may_show(context.filesystem, file.source):
+def _named_file(context: ToolContext, file: ChangedFile) -> ChangedFile:
+    """Return a file with the paths that calls use."""
+    point = point_of(context.filesystem)
+    if point is None:
+        return file
+    source = None if file.source is None else point.mounted(file.source)
+    return evolve(file, path=point.mounted(file.path), source=source)
+
+
+def _named_row(context: ToolContext, row: TimelineRow, own: str | None) -> TimelineRow:
+    """Return a row whose target has the form that calls use: records that no call made have another."""
+    point = point_of(context.filesystem)
+    is_own_path = any(row.target in (one.path, one.source) for one in row.files if one.filesystem == own)
+    return (
+        row if point is None or row.kind == "call" or not is_own_path else evolve(row, target=point.mounted(row.target))
+    )
+
+
+def _is_shown(context: ToolContext, path: str) -> bool:
+    guard = guard_of(context.filesystem)
+    return guard is None or (guard.may_show(path) and guard.may_list(path))
+
+
+def _shown_file(context: ToolContext, file: ChangedFile) -> ChangedFile | None:
+    """Return a file of a row, or `None` if it is hidden; one that was moved from a hidden path is shown as added."""
+    if not _is_shown(context, file.path):
+        return None
+    if file.source is None or _is_shown(context, file.source):
         return file
     return evolve(file, change="added", source=None)
 
 
-def _shown_target(context: ToolContext, row: TimelineRow) -> str:
+def _shown_target(context: ToolContext, row: TimelineRow, known: tuple[ChangedFile, ...]) -> str:
     """Return the target of a row, or "" if it might reveal a hidden file or a text of another caller."""
     own = row.caller is not None and row.caller == context.caller
     if guard_of(context.filesystem) is None or row.kind == "snapshot" or own:
         return row.target
-    shown = any(row.target in (one.path, one.source) and may_show(context.filesystem, row.target) for one in row.files)
-    return row.target if shown else ""
+    is_known = any(row.target in (one.path, one.source) for one in known)
+    return row.target if is_known and _is_shown(context, row.target) else ""
 
 
 def _is_below(path: str | None, directory: str) -> bool:

@@ -56,7 +56,7 @@ class Access:
         refused = self.refusal(operation, path)
         if refused is None:
             return
-        is_listed = self._may_list(path) and (origin is None or self._may_list(origin))
+        is_listed = self.may_list(path) and (origin is None or self.may_list(origin))
         if isinstance(refused, PolicyDenied) and path != directory and not is_listed:
             raise PolicyDenied(
                 f"cannot {operation} {directory!r} as a whole: {refused.reason}; name the entries one by one",
@@ -132,7 +132,7 @@ class Access:
         looking: tuple[Operation, ...] = ("list", "search", "stat")
         return all(self.policy.visibility(operation, path) == Visibility.SHOWN for operation in looking)
 
-    def _may_list(self, path: str) -> bool:
+    def may_list(self, path: str) -> bool:
         """Return whether a listing shows a path."""
         return self.plain().permits("list", path) and self.policy.visibility("list", path) == Visibility.SHOWN
 
@@ -150,7 +150,7 @@ class Access:
         """
         rule = self.policy.loosened(operations, source, destination)
         if rule is not None:
-            if named is not None and not self._may_list(source):
+            if named is not None and not self.may_list(source):
                 source, destination = named
             raise PolicyDenied(
                 f"cannot move the contents of {source!r} to {destination!r}: {rule.reason}, and that rule does not "

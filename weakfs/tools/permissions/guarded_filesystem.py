@@ -101,6 +101,10 @@ class GuardedFilesystem:
         """Return whether a message may quote the file at a canonical path."""
         return self._access.may_show(path)
 
+    def may_list(self, path: str) -> bool:
+        """Return whether an answer may name an entry that the call did not name: one that a listing shows."""
+        return self._access.may_list(path)
+
     def carry(self, origins: Iterable[str]) -> None:
         """Note the files whose withheld contents the call was given: it may not write where these could be seen."""
         self._access.carry(origins)
