@@ -54,6 +54,24 @@ def test_rows_are_read_back_unchanged(rows: list[Row]) -> None:
     assert list(zip(*again, strict=True)) == rows
 
 
+@frozen
+class Exchange:
+    question: str | bytes
+    parts: tuple[tuple[bytes, bytes], ...]
+    answer: str | bytes
+
+
+def test_blobs_are_numbered_in_the_order_of_the_events_however_many_are_written_at_a_time() -> None:
+    exchange = Columns.of(Shape.of(Exchange, "exchange"))
+    assert exchange is not None
+    rows = [(b"q%d" % i, ((b"a%d" % i, b"b%d" % i), (b"c%d" % i, b"d%d" % i)), b"r%d" % i) for i in range(3)]
+    together, one_by_one = Blobs(), Blobs()
+    written = exchange.write(rows, together)
+    assert written == [exchange.write([row], one_by_one)[0] for row in rows]
+    assert together.rows == one_by_one.rows
+    assert together.rows[:6] == ["q0", "a0", "b0", "c0", "d0", "r0"]
+
+
 @pytest.mark.parametrize(
     "pieces",
     [

@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.sessions import story
 from fixtures.sessions.kinds import Note, Step, registry
-from weakfs import InMemoryFilesystem, Session
+from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.session.codec.blob_table import MIN_PARENT, Blobs
 from weakfs.session.files.checksum import VERSION
 
@@ -84,6 +84,27 @@ def test_a_fork_leaves_no_trace_in_its_parent_except_its_number(tmp_path: Path) 
     InMemoryFilesystem(fork).write("/elsewhere", "x")
     fork.snapshot()
     assert saved(session, tmp_path / "two") == before
+
+
+def test_loading_and_saving_large_calls_whose_records_were_dropped_gives_the_same_bytes(tmp_path: Path) -> None:
+    def work(session: Session, count: int) -> None:
+        tools = Toolset(session)
+        for i in range(count):
+            tools.call("write_file", {"path": "/a", "content": f"{session.seq} {i}\n" * 200})
+            tools.call("read_file", {"path": "/a", "limit": 199 - i})
+
+    session = Session(session_id="s", clock=lambda: 5)
+    work(session, 8)
+    # The calls of the fork are another part of the slice.
+    fork = session.fork()
+    work(fork, 12)
+    session.merge(fork)
+    work(session, 12)
+    session.compact(keep=0)
+    work(session, 1)
+    session.compact(keep=0)
+    before = saved(session, tmp_path / "one")
+    assert saved(Session.load(tmp_path / "one"), tmp_path / "two") == before
 
 
 def test_names_are_sorted_in_the_file_however_they_came(tmp_path: Path) -> None:

@@ -49,6 +49,11 @@ class Column:
     is_mixed: bool
     rules: tuple[Any, ...]
 
+    @property
+    def parts(self) -> tuple[Column, ...]:
+        """The columns of the items of a field."""
+        return (self,)
+
     def write_all(self, values: Sequence[Any], blobs: Blobs) -> Json:
         """Return the values as one JSON value: blobs as `{"blobs": [...]}`, others as a list."""
         return {"blobs": blobs.number_all(values)} if self.is_blob else self.write(values, blobs)
@@ -174,6 +179,11 @@ class Columns:
 
     columns: tuple[Column | ListColumn, ...]
 
+    @property
+    def _blob_fields(self) -> int:
+        parts = chain.from_iterable(column.parts for column in self.columns)
+        return sum(part.is_blob or part.is_mixed for part in parts)
+
     @classmethod
     def of(cls, shape: Shape) -> Columns | None:
         """Return the columns of a type, or `None` if it holds anything but atoms."""
@@ -194,7 +204,14 @@ class Columns:
         }
 
     def write(self, rows: Sequence[tuple[Any, ...]], blobs: Blobs) -> list[dict[str, Json]]:
-        """Return the fields of each event as JSON."""
+        """Return the fields of each event as JSON.
+
+        Blobs are numbered in the order of the events, so that the numbers do not depend on how many are written at a
+        time.
+        """
+        if self._blob_fields > 1:
+            for content in _contents_in(rows):
+                blobs.number(content)
         every = zip(self.columns, zip(*rows, strict=True), strict=True)
         written = [column.write(values, blobs) for column, values in every]
         names = [column.name for column in self.columns]
@@ -259,6 +276,15 @@ class Columns:
             return None if fields else list(zip(*read, strict=True))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             return None
+
+
+def _contents_in(values: Iterable[Any]) -> Iterator[Content]:
+    """Yield the blobs in values, and in the tuples among them."""
+    for value in values:
+        if type(value) is tuple:
+            yield from _contents_in(value)
+        elif type(value) in CONTENTS:
+            yield value
 
 
 def _list(written: Json) -> list[Json]:
