@@ -129,6 +129,16 @@ def test_paths_limit_a_reversion(desk: Desk) -> None:
     assert (desk.text("/d/a"), desk.text("/b")) == (None, "2\n")
 
 
+def test_a_call_that_made_a_directory_with_later_files_is_reverted_by_the_names_of_its_files(desk: Desk) -> None:
+    call = desk.write("/d/a", "1\n")
+    desk.write("/d/b", "2\n")
+    with pytest.raises(MergeConflict) as caught:
+        desk.session.revert(call)
+    assert [(entry.path, entry.kind) for entry in caught.value.conflicts] == [("/d", "deleted"), ("/d/b", "deleted")]
+    assert desk.session.revert(call, paths=["/d/a"]).paths == ("/d/a",)
+    assert (desk.text("/d/a"), desk.text("/d/b")) == (None, "2\n")
+
+
 def test_the_files_of_a_moment_are_restored(desk: Desk) -> None:
     desk.write("/a", "1\n")
     desk.session.snapshot("early")
