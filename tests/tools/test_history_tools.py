@@ -238,3 +238,82 @@ def test_a_write_limit_does_not_reveal_sizes_of_withheld_contents(preview: bool,
         "kept out of answers; leave it unchanged"
     )
     assert text(tools, "/private/key") == "guess\n"
+
+
+def unlisted(effect: Literal["deny", "blob"]) -> Policy:
+    return Policy([PolicyRule(effect=effect, operations=["list", "search"], paths="/private/*", reason="names")])
+
+
+@pytest.mark.parametrize("effect", ["deny", "blob"])
+@pytest.mark.parametrize("preview", [True, False])
+def test_no_name_that_may_not_be_listed_is_shown_by_undoing(
+    tools: Toolset, effect: Literal["deny", "blob"], preview: bool
+) -> None:
+    patch = "*** Begin Patch\n*** Add File: /private/tax\n+x\n*** Add File: /src/b\n+x\n*** End Patch\n"
+    assert tools.call("apply_patch", {"patch": patch}, call_id="both").success
+    bound = Toolset(tools.session, tools.filesystem, tools=HISTORY_TOOLS, policy=unlisted(effect))
+
+    undone = bound.call("undo", {"preview": preview})
+
+    assert isinstance(undone.value, ReversionReceipt)
+    assert {one.path for one in undone.value.changes or ()} == {"/private", "/src", "/src/b"}
+    assert "tax" not in f"{undone.message} {undone.value}"
+    assert "1 more path that may not be listed here" in undone.message
+    assert (text(tools, "/private/tax") is None) is not preview
+
+
+def test_a_conflict_names_no_file_that_may_not_be_listed(tools: Toolset) -> None:
+    write(tools, "/private/other", TEXT, "before")
+    write(tools, "/private/tax", TEXT, "first")
+    write(tools, "/private/tax", "other\n", "second")
+    bound = Toolset(tools.session, tools.filesystem, tools=HISTORY_TOOLS, policy=unlisted("deny"))
+
+    refused = bound.call("revert", {"call_id": "first"})
+    preview = bound.call("revert", {"call_id": "first", "preview": True})
+
+    assert (refused.error_code, "tax" in refused.message) == ("path_forbidden", False)
+    assert "tax" not in f"{preview.message} {preview.value}"
+    assert "conflict" in preview.message
+    assert text(tools, "/private/tax") == "other\n"
+
+
+def test_a_hidden_file_that_another_program_changed_is_not_named(tmp_path: Path) -> None:
+    tools = desk(tmp_path)
+    write(tools, "/private/tax", TEXT, "first")
+    write(tools, "/src", TEXT, "second")
+    (tmp_path / "root/private/tax").write_text("changed\n")
+    bound = Toolset(tools.session, tools.filesystem, tools=HISTORY_TOOLS, policy=unlisted("deny"))
+    assert "by another program /private/tax" in tools.call("undo", {"preview": True}).message
+
+    undone = bound.call("undo", {})
+
+    assert isinstance(undone.value, ReversionReceipt)
+    assert (undone.value.foreign, "tax" in undone.message, text(tools, "/src")) == ((), False, None)
+
+
+@pytest.mark.parametrize("preview", [True, False])
+@pytest.mark.parametrize("place", ["other", "memory"])
+@pytest.mark.parametrize("name", ["undo", "revert", "restore"])
+def test_a_restricted_call_undoes_nothing_in_other_filesystems(
+    tmp_path: Path, place: str, name: str, preview: bool
+) -> None:
+    tools = desk(tmp_path)
+    write(tools, "/own", TEXT, "own")
+    (tmp_path / "other").mkdir()
+    other = HostFilesystem(tmp_path / "other", session=tools.session, store=tmp_path / "store")
+    files = other if place == "other" else InMemoryFilesystem(tools.session)
+    before = tools.session.seq
+    with tools.session.transaction(cause="call"):
+        files.write("/src/a", "secret\n")
+    bound = Toolset(
+        tools.session, tools.filesystem, tools=HISTORY_TOOLS, capability=Capability(fs_roots=("/src", "/own"))
+    )
+    arguments = {"undo": {}, "revert": {"call_id": "call"}, "restore": {"moment": str(before)}}[name]
+
+    refused = bound.call(name, {**arguments, "preview": preview})
+
+    assert (refused.error_code, "/src/a" in refused.message) == ("path_forbidden", False)
+    assert files.read("/src/a").content == "secret\n"
+    files.write("/src/a", "later\n")
+    assert bound.call("revert", {"call_id": "call"}).error_code == "path_forbidden"
+    assert bound.call("revert", {"call_id": "own", "preview": preview}).success

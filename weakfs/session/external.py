@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -347,3 +347,9 @@ def repair_all(repairs: Mapping[str, Repair]) -> tuple[dict[str, Repair], dict[s
 
 def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
+
+
+def recorded_id(filesystem: object, attached: Iterable[External]) -> str | None:
+    """Return the id that records give to a filesystem's files: `None` unless it is one of those attached."""
+    own: str | None = getattr(filesystem, "filesystem_id", None)
+    return own if any(one.filesystem_id == own for one in attached) else None

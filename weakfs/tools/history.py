@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from errno import EROFS
+from errno import EACCES, EROFS
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +13,7 @@ from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.messages import one_line, plural
 from weakfs.session import ConflictEntry, MergeConflict, MergedPath, Reversion, SessionError, UnknownSnapshot
+from weakfs.session.external import recorded_id
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.permissions import GuardedFilesystem
@@ -74,7 +75,7 @@ class ReversionReceipt(Receipt):
     """What was undone, or with `preview` would be undone; see `weakfs.session.Reversion`.
 
     `conflicts` are the paths that would remain in conflict. Lines and bytes of files whose contents are withheld are
-    not counted.
+    not counted, and entries that may not be listed are not named.
     """
 
     preview: bool | None = None
@@ -186,36 +187,44 @@ def _reversion(
     if fs.read_only:
         raise fault(PermissionError, EROFS, "cannot undo work: the filesystem is read-only; use a writable one")
     context.check_deadline()
+    guard = fs if isinstance(fs, GuardedFilesystem) else None
     try:
-        if isinstance(fs, GuardedFilesystem) and on_conflict != "raise":
+        if guard is not None and (on_conflict != "raise" or context.session.attached):
             # A conflict in a forbidden file stays a conflict, whatever the resolution.
             found = _mounted(context, take_back(True, "raise"))
-            fs.check_reversion(found.changes, [entry.path for entry in found.conflicts])
+            guard.check_reversion(found, [entry.path for entry in found.conflicts])
         done = _mounted(context, take_back(preview, on_conflict))
     except MergeConflict as error:
         conflict = error if point_of(fs) is None else MergeConflict(_mounted_conflicts(context, error.conflicts))
-        if isinstance(fs, GuardedFilesystem):
+        if guard is not None:
             # The original message may name paths and show lines of forbidden files.
-            fs.check_reversion((), conflict.paths)
+            guard.check_reversion(Reversion(how="undo", records=()), conflict.paths)
+            conflict = _listed_conflict(guard, conflict)
         raise conflict from error.__cause__
     except SessionError as error:
         if type(error) not in (SessionError, UnknownSnapshot):
             raise
         raise ToolValidationError(str(error)) from error
     conflicts = tuple(dict.fromkeys(entry.path for entry in done.conflicts))
-    if isinstance(fs, GuardedFilesystem):
+    unlisted = 0
+    if guard is not None:
         # If a change is refused, the call is rolled back.
-        fs.check_reversion(done.changes, conflicts)
-        done = evolve(done, changes=tuple(one if _is_shown(fs, one) else _uncounted(one) for one in done.changes))
+        guard.check_reversion(done, conflicts)
+        listed = _listed(context, guard, done)
+        unlisted = len(done.changes) - len(listed.changes)
+        done = evolve(
+            listed, changes=tuple(one if _is_shown(guard, one) else _uncounted(one) for one in listed.changes)
+        )
+    named = tuple(path for path in conflicts if guard is None or _may_list(guard, path))
     receipt = ReversionReceipt(
-        summary_text=summarize(_summary(done, len(conflicts), preview=preview)),
+        summary_text=summarize(_summary(done, len(conflicts), unlisted, preview=preview)),
         preview=preview,
         changes=done.changes,
-        conflicts=conflicts,
+        conflicts=named,
         foreign=done.foreign,
         detached=done.detached,
     )
-    return answer(receipt, "\n".join((*_lines(done, conflicts), f"[{receipt.summary_text}]")))
+    return answer(receipt, "\n".join((*_lines(done, named), f"[{receipt.summary_text}]")))
 
 
 def _is_shown(fs: GuardedFilesystem, change: MergedPath) -> bool:
@@ -225,6 +234,43 @@ def _is_shown(fs: GuardedFilesystem, change: MergedPath) -> bool:
 def _uncounted(change: MergedPath) -> MergedPath:
     """Return a change without its counts, which would reveal something about withheld contents."""
     return evolve(change, lines_added=0, lines_removed=0, bytes_added=0, bytes_removed=0)
+
+
+def _may_list(guard: GuardedFilesystem, path: str) -> bool:
+    # A change of a slice without paths has the slice's tag instead of a path.
+    return not path.startswith("/") or guard.may_list(path)
+
+
+def _listed(context: ToolContext, guard: GuardedFilesystem, done: Reversion) -> Reversion:
+    """Return a reversion without the names of entries that may not be listed."""
+    changes = tuple(filter(None, (_listed_change(guard, one) for one in done.changes)))
+    own = recorded_id(guard, context.session.attached)
+    has_others = any(one.filesystem_id != own for one in context.session.attached)
+    # They may belong to any of the filesystems.
+    foreign = () if has_others else tuple(path for path in done.foreign if guard.may_list(path))
+    return evolve(done, changes=changes, foreign=foreign)
+
+
+def _listed_change(guard: GuardedFilesystem, change: MergedPath) -> MergedPath | None:
+    """Return a change without names that may not be listed; a move from or to such a name has the other one alone."""
+    if change.source is None or _may_list(guard, change.source):
+        if _may_list(guard, change.path):
+            return change
+        return None if change.source is None else MergedPath(change.source, "removed")
+    return MergedPath(change.path, "added") if _may_list(guard, change.path) else None
+
+
+def _listed_conflict(guard: GuardedFilesystem, conflict: MergeConflict) -> MergeConflict:
+    """Return a conflict without entries that may not be listed; raise `PermissionError` if none remains."""
+    listed = tuple(one for one in conflict.conflicts if all(_may_list(guard, path) for path in one.paths))
+    if not listed:
+        raise fault(
+            PermissionError,
+            EACCES,
+            "cannot undo this: later work changed files that may not be listed here; undo another call, or set "
+            "on_conflict",
+        )
+    return conflict if len(listed) == len(conflict.conflicts) else MergeConflict(listed)
 
 
 def _own_paths(context: ToolContext, paths: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -274,11 +320,13 @@ def _named(point: MountPoint, path: str) -> str:
     return point.mounted(path) if path.startswith("/") else path
 
 
-def _summary(done: Reversion, conflicts: int, *, preview: bool) -> str:
+def _summary(done: Reversion, conflicts: int, unlisted: int, *, preview: bool) -> str:
     parts = [
         f"{done.how}: {plural(len(done.paths), 'path')} {'would change' if preview else 'changed'}, "
         f"+{done.lines_added} -{done.lines_removed} lines, +{done.bytes_added} -{done.bytes_removed} bytes"
     ]
+    if unlisted:
+        parts.append(f"{plural(unlisted, 'more path')} that may not be listed here")
     if conflicts:
         parts.append(f"{plural(conflicts, 'conflict')}; set on_conflict")
     if done.foreign:

@@ -12,8 +12,9 @@ from weakfs.history.plain_values import moment
 from weakfs.history.timeline_rows import ChangedFile, TimelineRow, timeline
 from weakfs.messages import one_line, plural
 from weakfs.session import SessionError
+from weakfs.session.external import recorded_id
 from weakfs.tools import HISTORY_TOOLS, Receipt, Tool, ToolContext, ToolResult, ToolValidationError, param
-from weakfs.tools.permissions.guard import guard_of, point_of, recorded_id
+from weakfs.tools.permissions.guard import guard_of, point_of
 from weakfs.tools.results import answer, summarize
 
 # The maximum number of files that a row of the message names.
@@ -105,7 +106,7 @@ def snapshot_handler(params: SnapshotParams, *, context: ToolContext) -> ToolRes
 
 
 def _rows(context: ToolContext, below: str | None) -> Iterator[TimelineRow]:
-    own = recorded_id(context.session, context.filesystem)
+    own = recorded_id(context.filesystem, context.session.attached)
     for row in timeline(context.session):
         named = tuple(_named_file(context, one) if one.filesystem == own else one for one in row.files)
         # Rules about paths say nothing about the files of another filesystem.

@@ -20,14 +20,16 @@ class Reversion(MergeReport):
 
     `records` are the numbers of the first and last record of each operation that was taken back. `foreign` names the
     external files that other programs had changed. `detached` names the external filesystems that the operations had
-    changed too, but that are not attached: they stay as they are. `record` is the last record of the reversion; `None`
-    for a preview, or if a revert or restore had nothing to change.
+    changed too, but that are not attached: they stay as they are. `filesystems` are the ids of those with changes or
+    conflicts, `None` for the session's own files. `record` is the last record of the reversion; `None` for a preview,
+    or if a revert or restore had nothing to change.
     """
 
     how: How
     records: tuple[tuple[int, int], ...]
     foreign: tuple[str, ...] = ()
     detached: tuple[str, ...] = ()
+    filesystems: frozenset[str | None] = frozenset()
     record: int | None = None
 
     @property

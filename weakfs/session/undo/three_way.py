@@ -7,9 +7,11 @@ is recorded as such a merge, so that it can be read, merged and taken back like 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
+
+from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.session.errors import MergeConflict, SessionError
@@ -52,6 +54,21 @@ class _Work:
     outside: list[_Outside]
     keeps_foreign: bool
     changes_anything: bool = False
+    # The filesystems with changes or conflicts; `None` for the session's own files.
+    filesystems: set[str | None] = field(factory=set[str | None])
+
+    @contextmanager
+    def merging(self, filesystem: str | None) -> Iterator[None]:
+        """Note a filesystem if merging it lists changes or conflicts of paths."""
+        resolver = self.resolver
+        changes, conflicts = len(resolver.changes), len(resolver.conflicts)
+        try:
+            yield
+        finally:
+            paths = [one.path for one in resolver.changes[changes:]]
+            paths += [one.path for one in resolver.conflicts[conflicts:]]
+            if any(path.startswith("/") for path in paths):
+                self.filesystems.add(filesystem)
 
     @property
     def goes_to_moment(self) -> bool:
@@ -118,6 +135,7 @@ class ThreeWay(Moments):
             records=records,
             foreign=tuple(named),
             detached=detached,
+            filesystems=frozenset(work.filesystems),
             record=record,
         )
 
@@ -175,7 +193,7 @@ class ThreeWay(Moments):
         merged = line.copy()
         if any(self._differs(tag, after, then) for tag in {*after, *then}):
             # Conflicts are raised together with those of external files.
-            with suppress(MergeConflict):
+            with suppress(MergeConflict), work.merging(None):
                 self._merge(work, merged, base, after, target, then)
         changed_outside = self._merge_outside(work, span)
         is_changed = merged.seq != line.seq and self._are_different(line.state, merged.state)
@@ -230,7 +248,8 @@ class ThreeWay(Moments):
                 # The files that are to be kept differ from those that the session knew.
                 then = self._states(work.line, {span.first - 1})[span.first - 1]
                 before = one.external.known(then, self._present(work.line))
-            one.wanted = one.external.merged(after, one.wanted, before, paths=work.paths, resolver=work.resolver)
+            with work.merging(one.external.filesystem_id):
+                one.wanted = one.external.merged(after, one.wanted, before, paths=work.paths, resolver=work.resolver)
             if one.external.differing(one.there, one.wanted):
                 changed.append(one)
         if work.resolver.conflicts:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weakfs.backends.mounted.mount_point import MountPoint
     from weakfs.filesystem import Filesystem
-    from weakfs.session import Session
     from weakfs.tools.permissions.capability import Capability
     from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
     from weakfs.tools.permissions.operations import Operation
@@ -60,10 +59,3 @@ def guard_of(filesystem: Filesystem | None) -> GuardedFilesystem | None:
     from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
 
     return filesystem if isinstance(filesystem, GuardedFilesystem) else None
-
-
-def recorded_id(session: Session, filesystem: Filesystem | None) -> str | None:
-    """Return the id that the session's records give to files, even behind a guard; `None` for the session's own."""
-    guard = guard_of(filesystem)
-    own = getattr(filesystem if guard is None else guard._inner, "filesystem_id", None)
-    return own if any(one.filesystem_id == own for one in session.attached) else None

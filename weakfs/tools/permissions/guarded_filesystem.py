@@ -36,7 +36,8 @@ from weakfs.filesystem.paths import Parsed
 from weakfs.messages import a_type, plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
-from weakfs.session import MergedPath, Session
+from weakfs.session import MergedPath, Reversion, Session
+from weakfs.session.external import recorded_id
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied, ToolValidationError
 from weakfs.tools.permissions.decisions import Access, clamped
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
@@ -88,6 +89,11 @@ class GuardedFilesystem:
         return self._inner.limits
 
     @property
+    def filesystem_id(self) -> str:
+        """The id of the filesystem."""
+        return self._primitives.filesystem_id
+
+    @property
     def session(self) -> Session | None:
         """The session in which changes are undone, if the filesystem has one."""
         session = getattr(self._inner, "session", None)
@@ -109,7 +115,7 @@ class GuardedFilesystem:
         """Note the files whose withheld contents the call was given: it may not write where these could be seen."""
         self._access.carry(origins)
 
-    def check_reversion(self, changes: Iterable[MergedPath], conflicts: Iterable[str]) -> None:
+    def check_reversion(self, done: Reversion, conflicts: Iterable[str]) -> None:
         """Raise `PermissionError` or `LimitExceeded` if a call may not make these changes by undoing work.
 
         The message names no files, because the call did not name them either.
@@ -118,10 +124,19 @@ class GuardedFilesystem:
             "cannot undo this: it changed files that may not be changed here; undo another call, or only the "
             "paths that are allowed"
         )
+        if not done.filesystems <= {None if self.session is None else recorded_id(self, self.session.attached)}:
+            # Rules about paths say nothing about the files of another filesystem.
+            raise fault(PermissionError, EACCES, message)
         try:
-            self._check_reversion(changes, conflicts)
-        except (LimitExceeded, OperationForbidden):
+            self._check_reversion(done.changes, conflicts)
+        except OperationForbidden:
             raise
+        except LimitExceeded:
+            if all(self.may_list(one.path) for one in done.changes):
+                raise
+            raise LimitExceeded(
+                "cannot undo this: it would change more than one call may change; undo another call, or only some paths"
+            ) from None
         except PolicyDenied as error:
             raise PolicyDenied(message, error.reason) from None
         except PermissionError:
