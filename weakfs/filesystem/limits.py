@@ -96,8 +96,8 @@ class Limits:
             raise fault(
                 OSError,
                 EFBIG,
-                f"cannot write {path!r}: it would be {size} bytes and the limit for a file is {self.max_file_size}; "
-                f"split it, or raise Limits.max_file_size",
+                f"cannot write {quoted(path)}: it would be {size} bytes and the limit for a file is "
+                f"{self.max_file_size}; split it, or raise Limits.max_file_size",
             )
 
     def check_tree(self, tree: FileTree) -> None:
@@ -118,15 +118,15 @@ class Limits:
             raise fault(
                 OSError,
                 EDQUOT,
-                f"cannot change {path!r}: all files would take {size + more_size} bytes and {self.max_total_size} "
-                f"are allowed; delete something first",
+                f"cannot change {quoted(path)}: all files would take {size + more_size} bytes and "
+                f"{self.max_total_size} are allowed; delete something first",
             )
         most = MAX_NODES if self.max_node_count is None else self.max_node_count
         if more_nodes > 0 and nodes + more_nodes > most:
             raise fault(
                 OSError,
                 EDQUOT,
-                f"cannot make {path!r}: there would be {nodes + more_nodes} files and directories and {most} are "
+                f"cannot make {quoted(path)}: there would be {nodes + more_nodes} files and directories and {most} are "
                 f"allowed; delete something first",
             )
 

@@ -10,8 +10,9 @@ import tarfile
 from collections.abc import Callable, Iterator
 from errno import EBUSY
 from hashlib import sha256
-from typing import IO, Any, cast
+from typing import IO, Any, Self, cast
 
+from weakfs.filesystem.errors import quoted
 from weakfs.filesystem.limits import Limits
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
@@ -37,6 +38,15 @@ MAX_HOLES = 64 << 20
 # The bytes of memory that an implied directory takes (one that appears only in the paths of other members), and that
 # each name in its path takes.
 DIRECTORY, NAME = 600, 8
+
+# The kind of a header, and the kinds that describe the next member: pax records and the long names of GNU tar.
+KIND, EXTENDED = slice(156, 157), (b"x", b"g", b"X", b"L", b"K")
+# The maximum size of an extended header in bytes, as in libarchive.
+MAX_EXTENDED = 1 << 20
+# The maximum number of digits in a row in an extended header, more than a file name can have. `tarfile` before Python
+# 3.11.10 and 3.12.6 takes quadratic time for a run of digits: 40 seconds for 100,000 of them.
+MAX_DIGITS = 300
+IS_DIGIT = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
 
 # The range of 64-bit nanoseconds: the years 1677 to 2262.
 FIRST_SECOND, LAST_SECOND = -9223372036, 9223372035
@@ -112,8 +122,8 @@ def _described(node: Node) -> tuple[bytes, int, int, int, bytes]:
 def from_tar(data: bytes, *, limits: Limits, at: int) -> FileTree:
     """Return the tree that a tar archive holds. Entries without a time get the time `at`.
 
-    Raises `ValueError` for data that is not a tar archive, for absolute names, `..`, devices and hard links with a
-    missing target; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for anything over the limits. Nothing is written to disk,
+    Raises `ValueError` for data that is not a tar archive, for absolute names, `..`, devices, hard links without an
+    earlier target, and extended headers of more than 1 MiB or with more than 300 digits in a row; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for anything over the limits. Nothing is written to disk,
     and no link is followed.
     """
     return _unpacked(io.BytesIO(data), _Unpacking(limits, at, len(data)))
@@ -129,10 +139,53 @@ def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
 
 def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
     try:
-        with tarfile.open(fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
+        with _opened(stream) as archive:
             return work.run(archive)
     except (tarfile.TarError, OverflowError, RecursionError) as error:
-        raise ValueError(f"cannot import the archive: {error}; use an uncompressed tar file") from None
+        raise ValueError(f"cannot import the archive: {_short(str(error))}; use an uncompressed tar file") from None
+
+
+def _opened(stream: IO[bytes]) -> tarfile.TarFile:
+    try:
+        return tarfile.open(fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape", tarinfo=_Member)
+    except ValueError as error:
+        raise _malformed(error) from None
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose extended headers are checked before `tarfile` reads them."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
+        """Read the next header; raise `ValueError` if it is an extended one that would take too much time or memory."""
+        stream = cast("IO[bytes]", tarfile.fileobj)
+        start = stream.tell()
+        block = stream.read(BLOCK)
+        if block[KIND] in EXTENDED:
+            size = cls.frombuf(block, "utf-8", "surrogateescape").size
+            if size > MAX_EXTENDED:
+                raise ValueError(f"an extended header of {size} bytes, where {MAX_EXTENDED} are allowed")
+            if b"0" * (MAX_DIGITS + 1) in stream.read(max(size, 0)).translate(IS_DIGIT):
+                raise ValueError(f"more than {MAX_DIGITS} digits in a row")
+        stream.seek(start)
+        return super().fromtarfile(tarfile)
+
+
+def _next_member(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
+    try:
+        member = archive.next()
+    except ValueError as error:
+        raise _malformed(error) from None
+    # tarfile keeps every member, at half a kilobyte each, but they are not needed again.
+    cast("Any", archive).members.clear()
+    return member
+
+
+def _malformed(error: ValueError) -> ValueError:
+    """Return the error for a header that is too large, or that `tarfile` converts without a check."""
+    return ValueError(
+        f"cannot import the archive: a header is malformed ({_short(str(error))}); it is damaged, use another copy"
+    )
 
 
 class _Unpacking:
@@ -147,10 +200,8 @@ class _Unpacking:
         self.holes = 0
 
     def run(self, archive: tarfile.TarFile) -> FileTree:
-        while (member := archive.next()) is not None:
+        while (member := _next_member(archive)) is not None:
             check_interrupted()
-            # tarfile keeps every member, at half a kilobyte each, but they are not needed again.
-            cast("Any", archive).members.clear()
             path = _member_path(member.name)
             self.limits.check_path(path_of(path), path)
             self._make_parents(path)
@@ -161,7 +212,7 @@ class _Unpacking:
             else:
                 if path in self.directories:
                     raise _damaged(member, "is a file and a directory")
-                replaced = self.files.pop(path, None)
+                replaced = self.files.get(path)
                 if replaced is not None:
                     self.size -= leaves.size_of(replaced)
                 self.files[path] = self._leaf(archive, member)
@@ -177,7 +228,8 @@ class _Unpacking:
         missing = path[:-1]
         while missing not in self.directories:
             if missing in self.files:
-                raise ValueError(f"cannot import the archive: {path_of(path)!r} is below a file; use another copy")
+                below = quoted(path_of(path))
+                raise ValueError(f"cannot import the archive: {below} is below a file; use another copy")
             self.room -= DIRECTORY + NAME * len(missing)
             if self.room < 0:
                 raise ValueError(
@@ -198,8 +250,9 @@ class _Unpacking:
             source = self.files.get(_member_path(member.linkname))
             if source is None:
                 raise ValueError(
-                    f"cannot import the archive: {member.name!r} is a hard link to {member.linkname!r}, which is not "
-                    f"in it"
+                    f"cannot import the archive: {quoted(member.name)} is a hard link to {quoted(member.linkname)}, "
+                    f"and no file of that name comes before it; use another copy, or write the archive without hard "
+                    f"links"
                 )
             self.size += leaves.size_of(source)
             return source
@@ -207,7 +260,7 @@ class _Unpacking:
             return leaves.special(leaves.FIFO, mode=mode, at=at)
         if not member.isreg():
             raise ValueError(
-                f"cannot import the archive: {member.name!r} is neither a file, a directory, a link nor a FIFO; "
+                f"cannot import the archive: {quoted(member.name)} is neither a file, a directory, a link nor a FIFO; "
                 f"leave it out"
             )
         self.limits.check_size(path_of(_member_path(member.name)), member.size)
@@ -219,7 +272,7 @@ class _Unpacking:
         self._check_quota(member.name)
         content = self._content(archive, member)
         if len(content) != member.size:
-            raise ValueError(f"cannot import the archive: {member.name!r} is truncated; use another copy")
+            raise ValueError(f"cannot import the archive: {quoted(member.name)} is truncated; use another copy")
         return leaves.file(content, mode=mode, at=at)
 
     def _content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | Stored:
@@ -268,7 +321,7 @@ def _member_path(name: str) -> tuple[str, ...]:
     parts = [part for part in canonical.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts or "\0" in name:
         raise ValueError(
-            f"cannot import the archive: the name {name!r} is absolute or leads out of it; use relative names"
+            f"cannot import the archive: the name {quoted(name)} is absolute or leads out of it; use relative names"
         )
     return tuple(parts)
 
@@ -290,7 +343,7 @@ def _time(member: tarfile.TarInfo) -> int:
 
 
 def _damaged(member: tarfile.TarInfo, what: str) -> ValueError:
-    return ValueError(f"cannot import the archive: {member.name!r} {what}; it is damaged, use another copy")
+    return ValueError(f"cannot import the archive: {quoted(member.name)} {what}; it is damaged, use another copy")
 
 
 def _short(text: str) -> str:
