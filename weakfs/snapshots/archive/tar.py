@@ -123,8 +123,8 @@ def from_tar(data: bytes, *, limits: Limits, at: int) -> FileTree:
     """Return the tree that a tar archive holds. Entries without a time get the time `at`.
 
     Raises `ValueError` for data that is not a tar archive, for absolute names, `..`, devices, hard links without an
-    earlier target, and extended headers of more than 1 MiB or with more than 300 digits in a row; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for anything over the limits. Nothing is written to disk,
-    and no link is followed.
+    earlier target, and extended headers of more than 1 MiB or with more than 300 digits in a row; `OSError`
+    (EFBIG, EDQUOT, ENAMETOOLONG) for anything over the limits. Nothing is written to disk, and no link is followed.
     """
     return _unpacked(io.BytesIO(data), _Unpacking(limits, at, len(data)))
 
