@@ -188,6 +188,8 @@ def _reversion(
         raise fault(PermissionError, EROFS, "cannot undo work: the filesystem is read-only; use a writable one")
     context.check_deadline()
     guard = fs if isinstance(fs, GuardedFilesystem) else None
+    if guard is not None:
+        guard.check_included("write")
     try:
         if guard is not None and (on_conflict != "raise" or context.session.attached):
             # A conflict in a forbidden file stays a conflict, whatever the resolution.

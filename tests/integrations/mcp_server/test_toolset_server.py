@@ -34,6 +34,7 @@ from weakfs.integrations.mcp import SESSION_TOOLS, toolset_server
 from weakfs.processes import Bubblewrap
 from weakfs.tools import Receipt, ToolCall
 from weakfs.tools.context import require_filesystem
+from weakfs.tools.permissions.operations import OPERATIONS
 from weakfs.tools.results import answer
 
 ERAS = ["legacy", "2026-07-28"]
@@ -484,3 +485,18 @@ def test_the_timeline_under_a_policy_has_no_files_of_other_filesystems(tmp_path:
 
     assert [name for name in "abc" if f"/{name}" in answer.message] == ["a"]
     assert all(f"/{name}" in Toolset(session, own, tools=TOOLS).call("timeline", {}).message for name in "abc")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "operation"),
+    [("timeline", {}, "list"), ("snapshot", {}, "write"), ("restore", {"moment": "0"}, "write"), ("undo", {}, "write")],
+)
+def test_a_tool_of_the_history_needs_its_operation(name: str, arguments: dict[str, object], operation: str) -> None:
+    session = Session()
+    others = Capability(allowed_fs_ops=[one for one in OPERATIONS if one != operation])
+    tools = Toolset(session, tools=TOOLS, capability=others)
+
+    refused = tools.call(name, arguments)
+
+    assert refused.error_code == "operation_forbidden"
+    assert session.snapshots == ()

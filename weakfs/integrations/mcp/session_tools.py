@@ -81,6 +81,8 @@ class SnapshotReceipt(Receipt):
 
 def timeline_handler(params: TimelineParams, *, context: ToolContext) -> ToolResult[TimelineReceipt]:
     """Return the newest rows of the session's timeline. O(records)."""
+    if (guard := guard_of(context.filesystem)) is not None:
+        guard.check_included("list")
     below, point = params.path, point_of(context.filesystem)
     if below is not None:
         below = normalize(below if point is None or below.startswith("/") else f"{point.path}/{below}")
@@ -92,6 +94,8 @@ def timeline_handler(params: TimelineParams, *, context: ToolContext) -> ToolRes
 
 def snapshot_handler(params: SnapshotParams, *, context: ToolContext) -> ToolResult[SnapshotReceipt]:
     """Take a snapshot of the session and its directories."""
+    if (guard := guard_of(context.filesystem)) is not None:
+        guard.check_included("write")
     if params.tag is not None and not params.tag.strip():
         raise ToolValidationError("tag: it is blank; give a name, or leave it out")
     try:

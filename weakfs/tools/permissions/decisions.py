@@ -48,6 +48,12 @@ class Access:
         if refused is not None:
             raise refused
 
+    def check_included(self, operation: Operation) -> None:
+        """Raise `OperationForbidden` if the capability does not include an operation, for calls without paths."""
+        allowed = self.capability.allowed_fs_ops
+        if allowed is not None and operation not in allowed:
+            raise _not_among(allowed, operation)
+
     def check_below(self, operation: Operation, path: str, directory: str, *, origin: str | None = None) -> None:
         """Raise as `check` does for an entry below a directory that the call named.
 

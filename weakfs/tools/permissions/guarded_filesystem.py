@@ -111,6 +111,10 @@ class GuardedFilesystem:
         """Return whether an answer may name an entry that the call did not name: one that a listing shows."""
         return self._access.may_list(path)
 
+    def check_included(self, operation: Operation) -> None:
+        """Raise `OperationForbidden` if the capability does not include an operation, for calls without paths."""
+        self._access.check_included(operation)
+
     def carry(self, origins: Iterable[str]) -> None:
         """Note the files whose withheld contents the call was given: it may not write where these could be seen."""
         self._access.carry(origins)
