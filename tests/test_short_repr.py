@@ -16,7 +16,7 @@ from tests.models.cost import calls_of
 from weakfs import InMemoryFilesystem, OverlayFilesystem, Session, Toolset
 from weakfs.class_decorators import frozen
 from weakfs.reducers import FileTree
-from weakfs.short_repr import CHARACTERS, short_repr
+from weakfs.short_repr import CHARACTERS, clipped_repr, short_repr
 from weakfs.tools import ToolCalls
 
 CALLS = 600
@@ -133,3 +133,14 @@ def test_only_the_beginning_of_a_large_value_is_shown(value: object, text: str |
 
 def test_an_incomplete_instance_has_a_repr() -> None:
     assert repr(Held.__new__(Held)) == "Held(name=NOTHING, value=NOTHING, size=NOTHING)"
+
+
+class Broken:
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+def test_a_message_shows_the_class_of_a_value_whose_repr_raises() -> None:
+    assert clipped_repr("x" * 100) == f"{'x' * 100!r:.60}"
+    assert clipped_repr(Broken()) == "<Broken object>"
+    assert clipped_repr([Broken()]) == "<list object>"

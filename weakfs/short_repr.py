@@ -21,6 +21,18 @@ def short_repr(value: object) -> str:
     return _shown(value, DEPTH)
 
 
+def clipped_repr(value: object) -> str:
+    """Return the first 60 characters of the `repr` of a value that others made, for a message.
+
+    If that raises, as it does for a value that is nested very deeply, return the name of its class: the message must
+    not be replaced by another error.
+    """
+    try:
+        return f"{value!r:.60}"
+    except Exception:
+        return f"<{type(value).__name__} object>"
+
+
 def fields_repr(self: Any) -> str:
     """Return the class and the fields of an instance: the `__repr__` of classes made by `define` and `frozen`."""
     return _instance(self, DEPTH)

@@ -209,3 +209,55 @@ def test_a_mistake_says_what_to_do_and_changes_nothing(mistake: str) -> None:
     session.install(Plan, initial=Plan)
     session.dispatch(Added("one"))
     assert session[Plan].latest() == Plan(("one",))
+
+
+@event("mistakes/note")
+@frozen
+class Note:
+    held: Any = None
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+def nested(depth: int) -> Any:
+    value: Any = None
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def dispatched_to_a_reducer_of(session: Session, value: Any) -> None:
+    session[Note].register(Added, untyped(lambda held, event: value))
+    session.dispatch(Added("one"))
+
+
+MANY = 100_000
+UNSHOWABLE: dict[str, tuple[Callable[[Session, Any], object], Any]] = {
+    "another type seeded": (lambda s, value: s[Note].seed(value), nested(MANY)),
+    "another type appended": (lambda s, value: s[Note].append(value), Unprintable()),
+    "a nested value seeded": (lambda s, value: s[Note].seed(Note(value)), nested(MANY)),
+    "a value without a repr appended": (lambda s, value: s[Note].append(Note(value)), Unprintable()),
+    "a value without a repr as a key": (lambda s, value: s.dispatch(Note({value: object()})), Unprintable()),
+    "a nested event": (lambda s, value: s.dispatch(value), nested(MANY)),
+    "an event with a value without a repr": (lambda s, value: s.dispatch(Note(value)), Unprintable()),
+    "another type from a reducer": (dispatched_to_a_reducer_of, (Note(nested(MANY)),)),
+    "a value without a repr from a reducer": (dispatched_to_a_reducer_of, Note(Unprintable())),
+    "an initial value of another type": (lambda s, value: s.install(Plan, initial=value), nested(MANY)),
+    "text of another type": (lambda s, value: s.dispatch(untyped(Added)(value)), nested(MANY)),
+}
+
+
+@pytest.mark.parametrize("way", UNSHOWABLE)
+def test_a_value_that_cannot_be_shown_is_refused_like_any_other(way: str) -> None:
+    enter, value = UNSHOWABLE[way]
+    session = Session(session_id="s", registry=Registry.standard().with_types(Note, Added, Plan))
+    session.install(Note)
+
+    with pytest.raises(TypeError):
+        enter(session, value)
+    assert session.seq == 0
+    session[Note].append(Note("kept"))
+    assert session[Note].latest() == Note("kept")

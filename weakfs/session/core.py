@@ -18,6 +18,7 @@ from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, 
 from weakfs.session.slices.table import Table
 from weakfs.session.state import SessionState, checked_text
 from weakfs.session.subscriptions import Delivery, Handler
+from weakfs.short_repr import clipped_repr
 
 if TYPE_CHECKING:
     from weakfs.session.durable.commits.commit_log import CommitLog
@@ -221,7 +222,8 @@ class SessionCore(SessionState):
         """Change a slice directly; callers write `session[T].seed(value)` and the like."""
         if change != "clear" and type(value) is not spec.cls:
             raise TypeError(
-                f"cannot {change} {value!r:.60}: the slice holds values of type {spec.cls.__name__}; pass one of these"
+                f"cannot {change} {clipped_repr(value)}: the slice holds values of type {spec.cls.__name__}; "
+                f"pass one of these"
             )
         event: object
         if change == "seed":

@@ -13,6 +13,7 @@ from weakfs.messages import a_type
 from weakfs.session.history.log import Log
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import fields_of, is_dataclass
+from weakfs.short_repr import clipped_repr
 
 Sequences = (tuple, list, Log)
 Sets = (set, frozenset)
@@ -55,7 +56,9 @@ def difference(one: Any, other: Any, where: str, alike: Alike = _never) -> str |
         return None if same else f"{where}: different items would come back"
     # Attributes that equality ignores, such as a deque's maxlen, show in the repr.
     return (
-        None if one == other and repr(one) == repr(other) else f"{where}: {one!r:.60} would come back as {other!r:.60}"
+        None
+        if one == other and repr(one) == repr(other)
+        else f"{where}: {clipped_repr(one)} would come back as {clipped_repr(other)}"
     )
 
 

@@ -33,6 +33,7 @@ from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import fields_of
+from weakfs.short_repr import clipped_repr
 
 # Immutable types whose values contain nothing else.
 SIMPLE: frozenset[type] = frozenset({*ATOMS, bytes, Stored, Rope})
@@ -141,7 +142,7 @@ def _explained(trial: _Trial, registry: Registry, value: Any, error: SessionErro
         return message.removeprefix("cannot save ")
     where, odd = found
     return (
-        f"{where} is {odd!r:.60}, {a_type(odd)}, which a session file cannot hold; keep text, numbers, bytes, "
+        f"{where} is {clipped_repr(odd)}, {a_type(odd)}, which a session file cannot hold; keep text, numbers, bytes, "
         f"enums, or attrs classes and dataclasses there"
     )
 
@@ -179,7 +180,7 @@ def _unknown(registry: Registry, value: Any, where: str, depth: int = 0) -> Iter
     elif isinstance(value, Mapping):
         named: Mapping[Any, Any] = value
         for key, item in named.items():
-            place = f"{where}.{key}" if isinstance(key, str) else f"{where}[{key!r:.60}]"
+            place = f"{where}.{key}" if isinstance(key, str) else f"{where}[{clipped_repr(key)}]"
             yield from _unknown(registry, key, place, depth + 1)
             yield from _unknown(registry, item, place, depth + 1)
     elif attrs.has(type_) or is_dataclass(type_):

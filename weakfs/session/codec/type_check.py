@@ -22,6 +22,7 @@ from weakfs.session.codec.round_trip import difference
 from weakfs.session.codec.scalars import ATOMS
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.tags import fields_of, is_dataclass
+from weakfs.short_repr import clipped_repr
 
 # Field types that a value must match exactly. Values of all other types are checked by the trial.
 EXACT = (*ATOMS, bytes, Stored, tuple, list, dict, set, frozenset)
@@ -98,7 +99,8 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
             rules += [(place, rule) for rule in more if callable(rule)]
         if not _fits(value, hint):
             raise TypeError(
-                f"{type_.__name__}.{name} is {value!r:.60}, {a_type(value)}; pass a value of its type, {_shown(hint)}"
+                f"{type_.__name__}.{name} is {clipped_repr(value)}, {a_type(value)}; pass a value of its type, "
+                f"{_shown(hint)}"
             )
         if _is_safe_by_type(type(value), hint, registry):
             continue

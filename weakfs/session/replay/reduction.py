@@ -15,6 +15,7 @@ from weakfs.session.slices.plan import Plan, Step
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
+from weakfs.short_repr import clipped_repr
 
 if TYPE_CHECKING:
     from weakfs.session.replay.batches import Runs
@@ -74,7 +75,7 @@ def check_slices(
                 continue
             try:
                 if type(value) is not cls:
-                    raise TypeError(f"$ is {value!r:.60}, {a_type(value)}; return {named_type(cls)}")
+                    raise TypeError(f"$ is {clipped_repr(value)}, {a_type(value)}; return {named_type(cls)}")
                 accepted(shape, value, shape.pack(value), rules.registry, was)
             except (TypeError, ValueError) as error:
                 raise type(error)(
@@ -111,8 +112,8 @@ def _on_slice_changed(rules: Rules, state: Table, logs: Table, event: Any, logs_
 def _of_type(spec: SliceSpec, value: Any) -> Any:
     if type(value) is not spec.cls:
         raise TypeError(
-            f"cannot put {value!r:.60} into the slice {spec.tag!r}: it holds values of type {spec.cls.__name__}; pass "
-            f"one of those"
+            f"cannot put {clipped_repr(value)} into the slice {spec.tag!r}: it holds values of type "
+            f"{spec.cls.__name__}; pass one of those"
         )
     return value
 

@@ -20,6 +20,7 @@ from weakfs.messages import a_type, plural
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import EVENTS
 from weakfs.session.slices.tags import fields_of, is_dataclass, tag_of
+from weakfs.short_repr import clipped_repr
 
 R = TypeVar("R", bound="Registry")
 
@@ -104,8 +105,8 @@ def check_event(event: object) -> None:
         )
     if not isinstance(event, Enum) and not _has_fields(type(event)):
         raise TypeError(
-            f"cannot dispatch {event!r:.60}: it is {a_type(event)}; pass an object of a class that is decorated with "
-            f"@attrs.frozen or @dataclass"
+            f"cannot dispatch {clipped_repr(event)}: it is {a_type(event)}; pass an object of a class that is "
+            f"decorated with @attrs.frozen or @dataclass"
         )
 
 

@@ -15,6 +15,7 @@ from weakfs.session.errors import RecordsDropped, SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
 from weakfs.session.slices.table import Table
+from weakfs.short_repr import clipped_repr
 
 if TYPE_CHECKING:
     from weakfs.session.merging.sides import Sides
@@ -298,7 +299,7 @@ class SliceSpec:
         value = initial() if callable(initial) else initial
         if value is not None and not isinstance(value, type_):
             raise TypeError(
-                f"cannot install {tag!r}: its initial value is {value!r:.60}, {a_type(value)}; pass "
+                f"cannot install {tag!r}: its initial value is {clipped_repr(value)}, {a_type(value)}; pass "
                 f"{named_type(type_)}, or a function that returns one"
             )
         if not (merge is None or callable(merge) or isinstance(merge, WholeMerge | StateMerge)):
