@@ -197,12 +197,12 @@ def _reversion(
             guard.check_reversion(found, [entry.path for entry in found.conflicts])
         done = _mounted(context, take_back(preview, on_conflict))
     except MergeConflict as error:
-        conflict = error if point_of(fs) is None else MergeConflict(_mounted_conflicts(context, error.conflicts))
-        if guard is not None:
-            # The original message may name paths and show lines of forbidden files.
-            guard.check_reversion(Reversion(how="undo", records=()), conflict.paths)
-            conflict = _listed_conflict(guard, conflict)
-        raise conflict from error.__cause__
+        if guard is None:
+            raise
+        # The message may name paths and show lines of forbidden files.
+        named = _mounted_conflicts(context, error.conflicts)
+        guard.check_reversion(Reversion(how="undo", records=()), [entry.path for entry in named])
+        raise _listed_conflict(guard, error, named) from error.__cause__
     except SessionError as error:
         if type(error) not in (SessionError, UnknownSnapshot):
             raise
@@ -217,16 +217,16 @@ def _reversion(
         done = evolve(
             listed, changes=tuple(one if _is_shown(guard, one) else _uncounted(one) for one in listed.changes)
         )
-    named = tuple(path for path in conflicts if guard is None or _may_list(guard, path))
+    listed_conflicts = tuple(path for path in conflicts if guard is None or _may_list(guard, path))
     receipt = ReversionReceipt(
         summary_text=summarize(_summary(done, len(conflicts), unlisted, preview=preview)),
         preview=preview,
         changes=done.changes,
-        conflicts=named,
+        conflicts=listed_conflicts,
         foreign=done.foreign,
         detached=done.detached,
     )
-    return answer(receipt, "\n".join((*_lines(done, named), f"[{receipt.summary_text}]")))
+    return answer(receipt, "\n".join((*_lines(done, listed_conflicts), f"[{receipt.summary_text}]")))
 
 
 def _is_shown(fs: GuardedFilesystem, change: MergedPath) -> bool:
@@ -262,9 +262,18 @@ def _listed_change(guard: GuardedFilesystem, change: MergedPath) -> MergedPath |
     return MergedPath(change.path, "added") if _may_list(guard, change.path) else None
 
 
-def _listed_conflict(guard: GuardedFilesystem, conflict: MergeConflict) -> MergeConflict:
-    """Return a conflict without entries that may not be listed; raise `PermissionError` if none remains."""
-    listed = tuple(one for one in conflict.conflicts if all(_may_list(guard, path) for path in one.paths))
+def _listed_conflict(
+    guard: GuardedFilesystem, conflict: MergeConflict, named: tuple[ConflictEntry, ...]
+) -> MergeConflict:
+    """Return a conflict without entries that may not be listed; raise `PermissionError` if none remains.
+
+    `named` are its entries with the paths that calls use.
+    """
+    listed = tuple(
+        one
+        for one, mounted in zip(conflict.conflicts, named, strict=True)
+        if all(_may_list(guard, path) for path in mounted.paths)
+    )
     if not listed:
         raise fault(
             PermissionError,
@@ -314,7 +323,7 @@ def _mounted(context: ToolContext, done: Reversion) -> Reversion:
 
 def _mounted_conflicts(context: ToolContext, conflicts: tuple[ConflictEntry, ...]) -> tuple[ConflictEntry, ...]:
     point = point_of(context.filesystem)
-    return conflicts if point is None else tuple(evolve(one, path=_named(point, one.path)) for one in conflicts)
+    return conflicts if point is None else tuple(map(point.mounted_conflict, conflicts))
 
 
 def _named(point: MountPoint, path: str) -> str:

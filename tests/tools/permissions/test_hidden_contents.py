@@ -27,6 +27,7 @@ from weakfs import (
     Capability,
     HostFilesystem,
     InMemoryFilesystem,
+    MountedFilesystem,
     Session,
     Tool,
     ToolContext,
@@ -306,16 +307,18 @@ class Race:
     """Parameters of a tool that changes files while others do."""
 
 
-def test_a_conflict_quotes_only_what_may_be_shown() -> None:
+@pytest.mark.parametrize("mounted_at", ["", "/workspace"])
+def test_a_conflict_quotes_only_what_may_be_shown(mounted_at: str) -> None:
     session = Session()
     files = InMemoryFilesystem(session)
+    served = MountedFilesystem(files, mounted_at) if mounted_at else files
     files.write("/secrets/token.py", SECRET)
     files.write("/pub/open.py", "open = 1\n")
 
     def race(params: Race, *, context: ToolContext) -> ToolResult[object]:
         assert context.filesystem is not None
-        context.filesystem.write("/pub/open.py", "open = 2\n")
-        context.filesystem.write("/secrets/token.py", SECRET.replace("door", "gate"))
+        context.filesystem.write(f"{mounted_at}/pub/open.py", "open = 2\n")
+        context.filesystem.write(f"{mounted_at}/secrets/token.py", SECRET.replace("door", "gate"))
         thread = threading.Thread(target=others)
         thread.start()
         thread.join()
@@ -326,9 +329,11 @@ def test_a_conflict_quotes_only_what_may_be_shown() -> None:
         files.write("/secrets/token.py", SECRET.replace("door", "wombat"))
 
     tool = Tool("probe", "Race.", Race, race)
-    result = Toolset(session, files, tools=[tool], policy=DENIED).call("probe", {})
+    policy = rule("deny", ["read"], f"{mounted_at}/secrets")
+    result = Toolset(session, served, tools=[tool], policy=policy).call("probe", {})
 
     assert result.error_code == "merge_conflict"
     assert "open = 3" in result.message
-    assert "/secrets/token.py" in result.message
+    assert f"{mounted_at}/pub/open.py" in result.message
+    assert f"{mounted_at}/secrets/token.py" in result.message
     assert not any(word in result.message for word in (*WORDS, "unlock"))

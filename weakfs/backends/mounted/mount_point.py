@@ -16,7 +16,7 @@ from weakfs.processes import check_mount_point
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.mount_points import FilesystemMounted
 from weakfs.reducers.tree.node import Segments
-from weakfs.session import Session
+from weakfs.session import ConflictEntry, Session
 
 # An absolute path in a message.
 _QUOTED = re.compile(r"'(/[^'\n]*)'")
@@ -67,6 +67,16 @@ class MountPoint:
     def mounted_note(self, note: Note) -> Note:
         """Return a note about an own path as one about the mounted path."""
         return attrs.evolve(note, path=self.mounted(note.path))
+
+    def mounted_conflict(self, entry: ConflictEntry) -> ConflictEntry:
+        """Return a conflict with mounted paths; one of a slice without paths has the slice's tag, which stays."""
+        return attrs.evolve(
+            entry,
+            path=self.mounted(entry.path) if entry.path.startswith("/") else entry.path,
+            base_path=None if entry.base_path is None else self.mounted(entry.base_path),
+            our_path=None if entry.our_path is None else self.mounted(entry.our_path),
+            their_path=None if entry.their_path is None else self.mounted(entry.their_path),
+        )
 
     @contextmanager
     def named(self, is_elsewhere: Callable[[str], bool]) -> Iterator[None]:
