@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -167,11 +168,13 @@ def test_without_its_extra_the_command_names_the_extra(run: str, missing: str) -
     assert "pip install 'weakfs[cli]'" in done.stderr
 
 
-def test_a_target_that_is_no_file_is_reported_with_one_remedy(run: Run, saved: Path) -> None:
-    outcome = run("timeline", saved, "--html", "/dev/null")
+def test_a_target_that_is_no_file_is_reported_with_one_remedy(run: Run, saved: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    outcome = run("timeline", saved, "--html", str(pipe))
     assert (outcome.status, outcome.out) == (1, "")
     assert outcome.err == (
-        "weakfs: cannot save to '/dev/null': it is not a regular file; the last saved version is unchanged, fix the "
+        f"weakfs: cannot save to {str(pipe)!r}: it is not a regular file; the last saved version is unchanged, fix the "
         "cause and save again\n"
     )
 
