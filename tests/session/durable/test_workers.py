@@ -16,7 +16,7 @@ import pytest
 from tests.sampling import sample
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import InMemoryFilesystem, MergeConflict, Session, Toolset
-from weakfs.session import SessionConflict
+from weakfs.session import Reverted, SessionConflict
 from weakfs.storage import Frame, OutcomeUnknown, StorageError
 
 
@@ -254,3 +254,46 @@ def test_a_forked_process_is_another_worker(tmp_path: Path, on_conflict: Literal
     fs.write("/parent", "3")
     assert names(session) == ["before", "child", "parent"]
     assert Session.open(tmp_path).to_bytes() == session.to_bytes()
+
+
+@pytest.mark.parametrize("how", ["revert", "undo", "restore"])
+def test_a_reversion_knows_its_record_if_others_changed_the_session_in_the_meantime(how: str, tmp_path: Path) -> None:
+    own, other = (Session.open(tmp_path, "s", on_conflict="merge", clock=lambda: 0) for _ in range(2))
+    files = InMemoryFilesystem(own)
+    tools = Toolset(own, files)
+    for number in (1, 2):
+        tools.call("write_file", {"path": "/a", "content": f"{number}\n"}, call_id=f"c{number}")
+    early = own.at(own.seq - 1).seq
+    tools.call("write_file", {"path": "/a", "content": "3\n"}, call_id="c3")
+    for name in ("/b", "/c"):
+        InMemoryFilesystem(other).write(name, "theirs\n")
+    done = {"revert": lambda: own.revert("c3"), "undo": own.undo, "restore": lambda: own.restore(early)}[how]()
+    assert done.record is not None
+    assert isinstance(next(one for one in own.records if one.seq == done.record).event, Reverted)
+    assert files.read("/a").content == "2\n"
+    for name in ("/b", "/c"):
+        InMemoryFilesystem(other).write(name, "theirs again\n")
+    again = own.revert(done.record)
+    assert files.read("/a").content == "3\n"
+    assert [files.read(name).content for name in ("/b", "/c")] == ["theirs again\n"] * 2
+    assert again.record == own.seq
+    own.close()
+    other.close()
+
+
+def test_a_reversion_in_a_transaction_that_was_merged_is_reverted_alone(tmp_path: Path) -> None:
+    own, other = (Session.open(tmp_path, "s", on_conflict="merge", clock=lambda: 0) for _ in range(2))
+    files = InMemoryFilesystem(own)
+    tools = Toolset(own, files)
+    for number in (1, 2):
+        tools.call("write_file", {"path": "/a", "content": f"{number}\n"}, call_id=f"c{number}")
+    with own.transaction(cause="both"):
+        files.write("/d", "kept\n")
+        own.revert("c2")
+        InMemoryFilesystem(other).write("/b", "theirs\n")
+    assert files.read("/a").content == "1\n"
+    assert isinstance(own.records[-1].event, Reverted)
+    own.revert(own.records[-1])
+    assert [files.read(path).content for path in ("/a", "/b", "/d")] == ["2\n", "theirs\n", "kept\n"]
+    own.close()
+    other.close()

@@ -111,7 +111,14 @@ class ThreeWay(Moments):
         resolver = Resolver(on_conflict, self._path_matcher, wants_changes=True)
         wanted = None if paths is None else tuple(map(self._canonical_path, paths))
         transaction: AbstractContextManager[object] = nullcontext() if preview else self.transaction(cause=cause)
-        record = None
+        record: int | None = None
+
+        def note_record(merged: Timeline) -> tuple[()]:
+            # Only now is the number known, if others stored records in the meantime.
+            nonlocal record
+            record = merged.seq
+            return ()
+
         with transaction:
             line = self._line()
             work = _Work(how, cause, line.copy() if preview else line, resolver, wanted, [], foreign == "keep")
@@ -124,7 +131,7 @@ class ThreeWay(Moments):
                 if not preview:
                     raise
             if work.changes_anything and not preview:
-                record = self.seq
+                self._conclude(note_record)
         self._notify()
         changes = tuple(change for change in resolver.changes if change.path not in self._ways_back())
         records = tuple((span.first, span.last) for span in spans)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, overload
 
 from weakfs.messages import a_type
@@ -245,6 +246,8 @@ class Undo(ThreeWay):
                 f"cannot revert record {first}: the first records of the fork that it was merged with were dropped; "
                 f"revert records after {line.base.block_end}"
             )
+        if first == last and line.rows[first - line.dropped - 1][2] == REVERTED:
+            return self._reversion(line, last)
         for merge, end in merges(line.rows, line.dropped, line.base.block_end):
             if merge < first <= last <= end:
                 return Span(first, last, merge)
@@ -255,11 +258,20 @@ class Undo(ThreeWay):
                 )
             if first <= merge <= last < end:
                 last = end
-        if first == last and line.rows[first - line.dropped - 1][2] == REVERTED:
-            # A `Reverted` record changes nothing itself: it stands for the operation that it ends.
-            every = operations(line.rows, line.dropped, line.base.block_end, self._rules.calls)
-            return next((one.span for one in every if one.last == last), Span(first, last))
         return Span(first, last)
+
+    def _reversion(self, line: Timeline, last: int) -> Span:
+        """Return the records of the reversion that ends with a `Reverted` record, which changes nothing itself."""
+        rows, dropped, calls = line.rows, line.dropped, self._rules.calls
+        for one in operations(rows, dropped, line.base.block_end, calls):
+            if one.last == last and one.how is not None:
+                return one.span
+        for merge, end in merges(rows, dropped, line.base.block_end):
+            if merge < last <= end:
+                # A fork, or a transaction beside which others changed the session, did other work too.
+                inside = operations(islice(rows, merge - dropped, end - dropped), merge, calls=calls)
+                return next((Span(one.first, last, merge) for one in inside if one.last == last), Span(last, last))
+        return Span(last, last)
 
 
 def _named(target: int | str | Record | range) -> str:
