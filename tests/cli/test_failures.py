@@ -187,6 +187,49 @@ def test_a_full_disk_under_the_output_is_reported(saved: Path) -> None:
     assert "cannot write the output" in done.stderr
 
 
+def closed(redirection: str, *words: object) -> subprocess.CompletedProcess[str]:
+    """Run the command with a standard stream closed by the shell."""
+    line = ["sh", "-c", f'exec "$@" {redirection}', "sh", *COMMAND, *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
+
+
+@pytest.mark.parametrize("words", [("log",), ("ls",), ("stats",), ("cat", "/a.txt"), ("log", "--json")])
+def test_a_closed_output_is_reported(words: tuple[str, ...], tmp_path: Path) -> None:
+    session = Session()
+    InMemoryFilesystem(session).write("/a.txt", "x\n")
+    session.save(tmp_path / "s.json")
+    done = closed(">&-", words[0], tmp_path / "s.json", *words[1:])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert one_line(done.stderr)
+    assert "cannot write the output" in done.stderr
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "<&- 2>&-"])
+def test_an_error_is_discarded_if_standard_error_is_closed(redirection: str, tmp_path: Path) -> None:
+    done = closed(redirection, "ls", tmp_path / "missing.json")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+
+
+def test_a_closed_input_is_empty(tmp_path: Path) -> None:
+    session = Session()
+    InMemoryFilesystem(session).write("/a.txt", "x\n")
+    session.save(tmp_path / "s.json")
+    done = closed("<&-", "forget", tmp_path / "s.json", "--text", "-")
+    assert done.returncode != 0
+    assert one_line(done.stderr)
+
+
+@pytest.mark.parametrize("redirection", ["<&- >&- 2>&-", ">&-"])
+def test_a_database_does_not_get_the_descriptor_of_a_closed_stream(redirection: str, tmp_path: Path) -> None:
+    where = f"sqlite:{tmp_path}/s.db"
+    session = Session.open(where, "main")
+    for number in range(5):
+        InMemoryFilesystem(session).write("/a.txt", f"{number}\n")
+    session.close()
+    closed(redirection, "compact", f"{where}#main", "--keep", 1)
+    assert closed("", "fsck", f"{where}#main").returncode == 0
+
+
 INTERRUPTED_IMPORT = """
 import os, signal, sys
 from weakfs.cli import main

@@ -11,7 +11,7 @@ import click
 import weakfs
 from weakfs.cli.errors import DONE, INTERRUPTED, USAGE, Failure
 from weakfs.cli.options import EXIT_STATUSES
-from weakfs.cli.output import Output, ReaderGone, warn
+from weakfs.cli.output import Output, ReaderGone, open_closed_streams, warn
 from weakfs.cli.signals import interruptible, interrupts_deferred
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -80,6 +80,7 @@ def command(context: click.Context) -> None:
 def run(arguments: Sequence[str] | None) -> int:
     """Run the command and return its exit status; report any error in one line."""
     words = None if arguments is None else list(arguments)
+    open_closed_streams()
     try:
         with interruptible():
             status = command.main(args=words, prog_name="weakfs", standalone_mode=False)

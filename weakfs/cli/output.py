@@ -44,7 +44,7 @@ class Output:
 
     def __init__(self, *, finish_unread: bool = False) -> None:
         stdout = sys.stdout
-        if isinstance(stdout, io.TextIOWrapper):
+        if isinstance(stdout, io.TextIOWrapper) and stdout.errors != "backslashreplace":
             # Characters that the encoding of the output lacks are shown as escapes.
             stdout.reconfigure(errors="backslashreplace")
         self._console = Console(highlight=False, markup=False, emoji=False)
@@ -148,6 +148,25 @@ class Output:
         except OSError as error:
             abandon_output()
             raise Failure(f"cannot write the output: {error.strerror}; redirect it elsewhere") from error
+
+
+def open_closed_streams() -> None:
+    """Open the standard streams that were closed when the program started, as in `weakfs log FILE >&-`.
+
+    Otherwise the next opened files, such as a database, would get their descriptors. Standard input is empty, what is
+    written to standard error is discarded, and writing to standard output fails.
+    """
+    for name, mode, flags in (
+        ("stdin", "r", os.O_RDONLY),
+        ("stdout", "w", os.O_RDONLY),
+        ("stderr", "w", os.O_WRONLY),
+    ):
+        if getattr(sys, name) is None:
+            # The system gives out the lowest free descriptor, which is that of the stream.
+            descriptor = os.open(os.devnull, flags)
+            os.set_inheritable(descriptor, True)
+            stream = open(descriptor, mode, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 def abandon_output() -> None:
