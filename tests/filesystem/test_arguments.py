@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import attrs
 import pytest
 
 from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
+from weakfs.filesystem import Limits
 
 
 @pytest.fixture
@@ -128,3 +130,27 @@ def test_permission_bits_are_a_whole_number_in_range(fs: InMemoryFilesystem, mod
     with pytest.raises(ValueError, match="use permission bits from 0 to 0o7777"):
         fs.chmod("/f", mode)
     assert fs.stat("/f").mode == 0o644
+
+
+HUGE = [2**63 - 1, 2**63, 10**30]
+
+
+@pytest.mark.parametrize("huge", HUGE, ids=["word", "above a word", "huge"])
+def test_numbers_that_no_machine_word_holds_are_bounds_like_any_other(huge: int) -> None:
+    limits = Limits(**dict.fromkeys([limit.name for limit in attrs.fields(Limits)], huge))
+    fs = InMemoryFilesystem(limits=limits)
+    fs.write("/f", "one\ntwo\n")
+
+    assert [hit.line_content for hit in fs.grep("o")] == ["one", "two"]
+    assert len(fs.grep("o", max_matches=huge, max_per_file=huge)) == 2
+    assert len(fs.glob("**", max_results=huge)) == 1
+    assert fs.read("/f", limit=huge).content == "one\ntwo\n"
+    assert fs.read("/f", offset=huge).content == ""
+    assert fs.read_bytes("/f", limit=huge).content == b"one\ntwo\n"
+    assert fs.read_bytes("/f", offset=huge).content == b""
+
+
+@pytest.mark.parametrize("number", ["1", 1.5, True, 0, -1])
+def test_matches_of_each_file_are_a_whole_number_of_one_or_more(fs: InMemoryFilesystem, number: Any) -> None:
+    with pytest.raises(ValueError, match="matches of each file; use a number of 1 or more, or None for all"):
+        fs.grep("0", max_per_file=number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -90,9 +89,9 @@ class Searching(Reading):
         most = None if most == -1 else most
         if most is not None and (type(most) is not int or most < 0):
             raise ValueError(f"cannot return {max_matches!r} matches; use a number of 0 or more, or -1 for all")
-        if max_per_file is not None and max_per_file < 1:
+        if max_per_file is not None and (type(max_per_file) is not int or max_per_file < 1):
             raise ValueError(
-                f"cannot return {max_per_file} matches of each file; use a number of 1 or more, or None for all"
+                f"cannot return {max_per_file!r} matches of each file; use a number of 1 or more, or None for all"
             )
         from weakfs.search import compile_multiline, compile_pattern
 
@@ -280,9 +279,7 @@ def _search(
             joined = b"\n".join(texts.texts)
         room = None if most is None else most - len(matches)
         found = pattern.search_together(texts.texts, joined)
-        hits = islice(
-            found if per_file is None else _first_of_each(found, per_file), None if room is None else room + 1
-        )
+        hits = found if per_file is None else _first_of_each(found, per_file)
         for count, (index, hit) in enumerate(hits):
             if count == room:
                 binary += batch.binary_before(index)
