@@ -267,7 +267,7 @@ def test_a_reversion_knows_its_record_if_others_changed_the_session_in_the_meant
     tools.call("write_file", {"path": "/a", "content": "3\n"}, call_id="c3")
     for name in ("/b", "/c"):
         InMemoryFilesystem(other).write(name, "theirs\n")
-    done = {"revert": lambda: own.revert("c3"), "undo": own.undo, "restore": lambda: own.restore(early)}[how]()
+    done = own.undo() if how == "undo" else own.revert("c3") if how == "revert" else own.restore(early)
     assert done.record is not None
     assert isinstance(next(one for one in own.records if one.seq == done.record).event, Reverted)
     assert files.read("/a").content == "2\n"
