@@ -152,6 +152,24 @@ def test_a_store_of_another_format_is_refused(folder: Path, root: Path, content:
     assert len(os.listdir(folder / "packs")) == 1
 
 
+@pytest.mark.parametrize("place", ["packs", "snapshots"])
+def test_a_fifo_in_the_place_of_a_file_is_named_without_waiting(folder: Path, place: str) -> None:
+    path = only_file(folder / place)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(StoreDamaged, match=f"{path.name}.*it is not a regular file"):
+        Store(folder).list()
+        read_all(folder)
+
+
+def test_a_directory_in_the_place_of_a_pack_is_named(folder: Path) -> None:
+    path = only_file(folder / "packs")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreDamaged, match=f"{path.name}.*it is not a regular file"):
+        read_all(folder)
+
+
 def test_links_in_the_place_of_packs_are_not_followed(folder: Path, tmp_path: Path) -> None:
     pack = only_file(folder / "packs")
     pack.rename(tmp_path / "elsewhere")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -160,9 +161,16 @@ def encode(snapshot: StoredSnapshot) -> bytes:
     return orjson.dumps({"format": FORMAT, "version": VERSION, "sha256": checksum, "snapshot": body}) + b"\n"
 
 
+def _open_without_waiting(path: str, flags: int) -> int:
+    # Opening a FIFO waits for a writer.
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def read(path: str) -> StoredSnapshot:
     """Read the file of a snapshot."""
-    with open(path, "rb") as stream:
+    with open(path, "rb", opener=_open_without_waiting) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise _damaged(path, "it is not a regular file")
         data = stream.read()
     try:
         document = orjson.loads(data)

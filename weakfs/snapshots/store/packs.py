@@ -10,6 +10,7 @@ a pack, and 0.7 to 1.9 s with SQLite.
 from __future__ import annotations
 
 import os
+import stat
 import struct
 from collections.abc import Callable
 from hashlib import sha256
@@ -124,9 +125,13 @@ class PackWriter:
 
 def read_index(path: str) -> list[tuple[bytes, int, int]]:
     """Return the `(digest, offset, length)` of everything in a pack; raise `StoreDamaged` if it is incomplete."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    # Opening a FIFO waits for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        size = os.fstat(descriptor).st_size
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise _damaged(path, "it is not a regular file")
+        size = status.st_size
         if size < len(HEADER) + TAIL.size:
             raise _damaged(path, "it is truncated")
         if os.pread(descriptor, len(HEADER), 0) != HEADER:
