@@ -162,6 +162,13 @@ def test_a_fifo_in_the_place_of_a_file_is_named_without_waiting(folder: Path, pl
         read_all(folder)
 
 
+def test_a_fifo_in_the_place_of_the_id_of_a_store_is_named_without_waiting(folder: Path, root: Path) -> None:
+    (folder / "store.json").unlink()
+    os.mkfifo(folder / "store.json")
+    with pytest.raises(StoreDamaged, match=r"store\.json has an unknown format"):
+        snapshot(Store(folder), root, "t")
+
+
 def test_a_directory_in_the_place_of_a_pack_is_named(folder: Path) -> None:
     path = only_file(folder / "packs")
     path.unlink()

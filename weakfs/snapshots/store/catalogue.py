@@ -161,14 +161,14 @@ def encode(snapshot: StoredSnapshot) -> bytes:
     return orjson.dumps({"format": FORMAT, "version": VERSION, "sha256": checksum, "snapshot": body}) + b"\n"
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
-    # Opening a FIFO waits for a writer.
+def open_without_waiting(path: str, flags: int) -> int:
+    """Open a file as `open` does, but without waiting for a writer if it is a FIFO. An opener for `open`."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read(path: str) -> StoredSnapshot:
     """Read the file of a snapshot."""
-    with open(path, "rb", opener=_open_without_waiting) as stream:
+    with open(path, "rb", opener=open_without_waiting) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise _damaged(path, "it is not a regular file")
         data = stream.read()

@@ -32,7 +32,7 @@ from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store import atomic_files as disk
-from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last
+from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last, open_without_waiting
 from weakfs.snapshots.store.compaction import Compaction, CompactReport, Needs, SnapshotAccount, accounts, needs_of
 from weakfs.snapshots.store.errors import StoreDamaged, unwritable
 from weakfs.snapshots.store.journal_references import trees_needed
@@ -326,7 +326,7 @@ class Store:
     def _place(self) -> str:
         """Return an identifier of the contents that are in the store now; a compaction changes it."""
         try:
-            with open(self._id_path, "rb") as stream:
+            with open(self._id_path, "rb", opener=open_without_waiting) as stream:
                 document = orjson.loads(stream.read())
             found = document["id"]
             if document["format"] != FORMAT or document["version"] != VERSION or type(found) is not str:
