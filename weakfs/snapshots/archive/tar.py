@@ -20,6 +20,7 @@ from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, path_of, tree_of, walk
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE
+from weakfs.session.errors import MissingBlob
 from weakfs.session.files import expansion
 from weakfs.session.interruption import check_interrupted, checked_between
 from weakfs.snapshots.archive import tar_headers as members
@@ -182,7 +183,12 @@ def _next_member(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
 
 
 def _malformed(error: ValueError) -> ValueError:
-    """Return the error for a header that is too large, or that `tarfile` converts without a check."""
+    """Return the error for a header that is too large, or that `tarfile` converts without a check.
+
+    An archive that is no longer in its store is no damaged one: its own error stays.
+    """
+    if isinstance(error, MissingBlob):
+        return error
     return ValueError(
         f"cannot import the archive: a header is malformed ({_short(str(error))}); it is damaged, use another copy"
     )
