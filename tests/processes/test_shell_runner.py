@@ -20,7 +20,7 @@ from tests.descriptors import no_descriptor_left
 from tests.processes.conftest import BUBBLEWRAP
 from tests.tools.witness import Witness
 from weakfs.processes import CompletedCommand, SandboxMode, run_command
-from weakfs.processes import pipes as watching
+from weakfs.processes import command_watch as watching
 from weakfs.processes import process as processes
 from weakfs.processes.runner import MAX_COMMAND
 

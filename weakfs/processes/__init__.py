@@ -12,10 +12,10 @@ from weakfs.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from weakfs.processes.command_options import CommandOptions
+    from weakfs.processes.command_watch import StopEvent
     from weakfs.processes.directory_paths import host_path
     from weakfs.processes.environment import ENVIRONMENT
     from weakfs.processes.errors import SandboxUnavailable
-    from weakfs.processes.pipes import StopEvent
     from weakfs.processes.resource_limits import CommandLimits
     from weakfs.processes.runner import (
         CompletedCommand,
@@ -51,7 +51,7 @@ __getattr__, __dir__ = lazy_names(
         "directory_paths": "host_path",
         "environment": "ENVIRONMENT",
         "errors": "SandboxUnavailable",
-        "pipes": "StopEvent",
+        "command_watch": "StopEvent",
         "resource_limits": "CommandLimits",
         "runner": "CompletedCommand RunsCommands SandboxMode check_bounds check_command run_command",
         "sandbox": "Bubblewrap check_mount_point",

@@ -13,8 +13,8 @@ from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line
 from weakfs.platforms import require_linux
+from weakfs.processes.command_watch import StopEvent, Watch
 from weakfs.processes.environment import ENVIRONMENT, select
-from weakfs.processes.pipes import StopEvent, Watch
 from weakfs.processes.process import Job
 from weakfs.processes.resource_limits import CommandLimits
 from weakfs.processes.sandbox import Bubblewrap, check_mount_point, confined, private_variables, refusal

@@ -12,8 +12,8 @@ from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeed
 from weakfs.session.external import CommitPlace, Journal
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row, changed, check_slices
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Registry, check_event
-from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
 from weakfs.session.slices.table import Table
 from weakfs.session.state import SessionState, checked_text

@@ -16,8 +16,8 @@ from weakfs.session.external import External, Journal, Repair, begin
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.history.views import Origin, Records
 from weakfs.session.replay.reduction import Row
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Registry
-from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Kind, SliceSpec
 from weakfs.session.slices.table import Table
 from weakfs.session.stored_state import SessionTrunk

@@ -9,7 +9,7 @@ from typing import Any
 
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Records
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.subscriptions import Delivery
 
 

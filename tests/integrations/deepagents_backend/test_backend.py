@@ -20,7 +20,7 @@ from tests.sampling import share
 from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session
 from weakfs.integrations.deepagents import WeakfsBackend, WeakfsSandbox
 from weakfs.integrations.fair_lock import Turns
-from weakfs.processes import Bubblewrap, pipes
+from weakfs.processes import Bubblewrap, command_watch
 from weakfs.processes.output import HeadAndTail
 from weakfs.tools import ToolCall
 from weakfs.tools.handlers import ShellOptions
@@ -238,7 +238,7 @@ def test_a_command_that_times_out_is_undone(sandbox: WeakfsSandbox, monkeypatch:
 
     # Its time is up once it has printed something, however slow the machine is.
     monkeypatch.setattr(HeadAndTail, "add", hear)
-    monkeypatch.setattr(pipes, "monotonic", lambda: monotonic() + 1000 * (b"begun" in said))
+    monkeypatch.setattr(command_watch, "monotonic", lambda: monotonic() + 1000 * (b"begun" in said))
     done = quick.execute("rm a.py; echo begun; sleep 1000")
     assert done.exit_code == 124
     assert done.output.startswith("begun\nError: The command was stopped because it ran for 100 s")

@@ -26,7 +26,7 @@ from weakfs.reducers.tree.leaf import Leaf, content_of, is_file, is_link
 from weakfs.search import is_binary
 from weakfs.session import Attachable, External, Session, SessionView, Snapshot
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.tags import tag_of
 
 # The total number of lines in cached results.

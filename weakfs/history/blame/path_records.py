@@ -15,7 +15,7 @@ from weakfs.reducers import events as e
 from weakfs.session import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.history.log import Log, Stretch
 from weakfs.session.replay.reduction import Row, event_of
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools import ToolCall
 

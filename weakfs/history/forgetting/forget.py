@@ -18,7 +18,7 @@ from weakfs.session import Session, SessionError
 from weakfs.session.durable.replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.session import checked_session
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.snapshots import Store
 from weakfs.tools import ToolCall

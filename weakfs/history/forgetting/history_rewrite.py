@@ -24,7 +24,7 @@ from weakfs.session.history.packed_rows import Packing
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.replay.reduction import Row, changed, event_of
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.slices import FileSeen, FilesSeen, KeptBlob, ToolCall

@@ -13,7 +13,7 @@ from weakfs.session import Session, SessionError
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 
 
 @frozen

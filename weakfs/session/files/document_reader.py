@@ -25,8 +25,8 @@ from weakfs.session.history.log import SEGMENT, Log
 from weakfs.session.history.packed_state import complete
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Shape
-from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of
 

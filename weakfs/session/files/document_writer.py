@@ -35,8 +35,8 @@ from weakfs.session.history.record_columns import RecordColumns, column_stretche
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.replay.reduction import Row
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Shape
-from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
 

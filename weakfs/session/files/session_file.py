@@ -29,7 +29,7 @@ from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Missing, SaveReport
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.state import SessionState
 
 # Enough bytes to tell one document from another, since they include the checksum.

@@ -16,7 +16,7 @@ from weakfs.platforms import garbage_collection_paused
 from weakfs.session.history.keyframes import GAP, Keyframes, Mark, PackedMark, last_before
 from weakfs.session.history.log import Log
 from weakfs.session.replay.reduction import Row, advance
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 
 # Immutable values that many timelines share.
 NO_MARKS = Log[PackedMark]()

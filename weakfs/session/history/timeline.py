@@ -25,7 +25,7 @@ from weakfs.session.history.packed_rows import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.replay.reduction import Row, advance
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # Immutable values that many timelines share.

@@ -12,7 +12,7 @@ from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.replay.reduction import Row, event_of
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.slice import Kind, SliceSpec, SliceView
 from weakfs.session.slices.table import Table
 

@@ -19,8 +19,8 @@ from weakfs.session.merging.conflicts import ConflictEntry, MergedPath
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.replay.reduction import Row, changed, event_of
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Shape
-from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Conflict, Merge, SliceSpec, StateMerge, WholeMerge
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of

@@ -17,7 +17,7 @@ from weakfs.session.blobs.rope import read_together, ropes_in, without_ropes
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import STRETCH, Log
 from weakfs.session.history.packed_state import PackedValue
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.slice import Folded
 from weakfs.session.slices.table import Table
 

@@ -11,8 +11,8 @@ from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.history.keyframes import Mark, PackedMark
 from weakfs.session.history.log import Log
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.plan import Plan, Step
-from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
 from weakfs.short_repr import clipped_repr

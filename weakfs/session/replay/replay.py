@@ -18,8 +18,8 @@ from weakfs.session.events import Merged, Record
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Origin
 from weakfs.session.replay.reduction import changed
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Shape
-from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
 from weakfs.session.state import checked_text
 

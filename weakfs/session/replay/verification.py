@@ -24,7 +24,7 @@ from weakfs.session.merging.merge import merge_states
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.replay.reduction import Row, changed, event_of
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 

@@ -1,4 +1,4 @@
-"""The stat cache: a scan's tree and the status of every entry, for the next scan to compare."""
+"""The stat cache: a scan's tree and the status of every entry, with which the next scan compares what it finds."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from weakfs.transcripts.comparison.recorded_calls import NotPerformed, Step, Texts
 from weakfs.transcripts.comparison.recorded_fields import Recorded, fields_of, items_of, whole
-from weakfs.transcripts.programs.claude_edits import Edit, recorded_outcome
+from weakfs.transcripts.programs.claude_edit_rules import Edit, recorded_outcome
 from weakfs.transcripts.programs.program import (
     Program,
     read_arguments,

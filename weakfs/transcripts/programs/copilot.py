@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from weakfs.transcripts.comparison.recorded_calls import Step, Texts
 from weakfs.transcripts.comparison.recorded_fields import Recorded, items_of, whole
-from weakfs.transcripts.programs.claude_edits import Edit
+from weakfs.transcripts.programs.claude_edit_rules import Edit
 from weakfs.transcripts.programs.program import Program, said_in, shell_step, text_before_failure
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.numbered_text import numbered_lines

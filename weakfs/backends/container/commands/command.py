@@ -1,4 +1,7 @@
-"""Commands in a container that the caller waits for: a request to the supervisor, their output, and how they end."""
+"""Commands in a container that the caller waits for: a request to the supervisor, their output, and how they end.
+
+Like a program on the host, a command works in a checkout, which undoes its changes if it fails.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from weakfs.session.durable.contents import StreamContents
 from weakfs.session.history.keyframes import GAP, Mark
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import Table
 
 # A keyframe is kept, for reading history, when the frames since the last one take up this many times its size.

@@ -35,7 +35,7 @@ from weakfs.session.files.fields import Fields
 from weakfs.session.history.keyframes import Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import Table
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.storage.errors import StorageError

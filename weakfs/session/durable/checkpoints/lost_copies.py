@@ -15,8 +15,8 @@ from weakfs.session.durable.frames.decoder import parsed
 from weakfs.session.errors import SessionFileError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Registry
-from weakfs.session.slices.schema import Rules
 from weakfs.storage.event_store import Frame
 
 

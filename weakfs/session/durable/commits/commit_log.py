@@ -19,7 +19,7 @@ from weakfs.session.errors import SessionConflict
 from weakfs.session.external import CommitPlace, Journal
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
 from weakfs.session.stored_state import SessionTrunk

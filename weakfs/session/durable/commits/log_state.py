@@ -23,7 +23,7 @@ from weakfs.session.errors import SessionError
 from weakfs.session.external import CommitPlace
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Point, Timeline
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.transactions.steps import Steps, run
 from weakfs.storage.errors import OutcomeUnknown, StorageError

@@ -27,8 +27,8 @@ from weakfs.session.durable.frames.writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import FACTOR, Expansion, unlimited
 from weakfs.session.replay.reduction import Row
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Shape
-from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
 from weakfs.storage.event_store import Frame as StoredFrame
 

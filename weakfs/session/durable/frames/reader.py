@@ -27,7 +27,7 @@ from weakfs.session.history.log import STRETCH, Packed
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row, advance, changed, event_of
-from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The fields of a frame that only adds records.

@@ -26,8 +26,8 @@ from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Registry, Shape
-from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import stored_name, tag_of

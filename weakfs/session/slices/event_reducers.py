@@ -1,4 +1,4 @@
-"""The schema of a session: registered shapes, slice types, and which events change which slices."""
+"""Which events change which slices of a session, by which reducers; and the registered types."""
 
 from __future__ import annotations
 
