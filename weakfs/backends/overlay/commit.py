@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from errno import EBUSY
 from typing import cast
 
-from weakfs.filesystem import BaseFilesystem, Filesystem
+from weakfs.filesystem import BaseFilesystem, Filesystem, Note
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
@@ -14,8 +16,11 @@ from weakfs.reducers.events import EntryPut
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import differences
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import Node, tree_of, walk
+from weakfs.reducers.tree.node import Node, find, tree_of, walk
 from weakfs.session import Session, SessionError
+from weakfs.snapshots.directory.hard_links import DIFFERENT
+
+logger = logging.getLogger("weakfs.backends")
 
 
 def refuse_inside_transaction(lower: Filesystem, session: Session) -> None:
@@ -36,6 +41,8 @@ def write_down(lower: Filesystem, session: Session, below: FileTree, now: FileTr
                 lower.delete(path, recursive=True)
         for path, old, new in changes:
             if new is not None:
+                if type(old) is tuple and type(new) is tuple and leaves.is_file(old) and leaves.is_file(new):
+                    _separate(lower, path, old, new, now)
                 _place(lower, path, old, new)
         if below.mode != now.mode:
             lower.chmod("/", now.mode)
@@ -59,6 +66,17 @@ def _is_other_kind(old: Node, new: Node) -> bool:
     return leaves.kind_of(old) != leaves.kind_of(new) or not leaves.is_file(new)
 
 
+def _separate(lower: Filesystem, path: str, old: Leaf, new: Leaf, now: FileTree) -> None:
+    """Make a file a separate one if it has another name under which the overlay shows something else.
+
+    A write changes a file under all its names, which are separate files in the overlay.
+    """
+    names = [find(now, name) for name in cast(BaseFilesystem, lower).hard_links(segments_of(path))]
+    if any(type(one) is not tuple or not leaves.same(one, new) for one in names):
+        _put(lower, path, old)
+        _log(lower, (Note(path, DIFFERENT),))
+
+
 def _place(lower: Filesystem, path: str, old: Node | None, new: Node) -> None:
     if type(new) is FileTree:
         if type(old) is not FileTree:
@@ -78,15 +96,25 @@ def _place_leaf(lower: Filesystem, path: str, old: Leaf | None, new: Leaf) -> No
     if leaves.is_link(new):
         lower.symlink(cast(str, new[leaves.CONTENT]), path)
     elif leaves.is_special(new):
-        base = cast(BaseFilesystem, lower)
-        base._refuse_if_read_only("write", path)
-        base.apply(EntryPut(path, tree_of({segments_of(path)[-1]: new}), base.now()))
+        _put(lower, path, new)
     else:
         if old is None or not leaves.same_content(old, new):
-            lower.write_bytes(path, leaves.content_of(new))
+            _log(lower, lower.write_bytes(path, leaves.content_of(new)).notes)
         _set_mode(lower, path, leaves.FILE_MODE if old is None else old[leaves.MODE], new[leaves.MODE])
 
 
 def _set_mode(lower: Filesystem, path: str, mode: int, wanted: int) -> None:
     if mode != wanted:
         lower.chmod(path, wanted)
+
+
+def _put(lower: Filesystem, path: str, leaf: Leaf) -> None:
+    base = cast(BaseFilesystem, lower)
+    base._refuse_if_read_only("write", path)
+    base.apply(EntryPut(path, tree_of({segments_of(path)[-1]: leaf}), base.now()))
+
+
+def _log(lower: Filesystem, notes: Iterable[Note]) -> None:
+    """Log what a file of the lower filesystem lost."""
+    for note in notes:
+        logger.warning("%s: %s", lower.root, note)
