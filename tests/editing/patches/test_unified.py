@@ -357,6 +357,18 @@ def test_the_place_nearest_to_the_stated_line_is_preferred() -> None:
     assert fs.read("/a").content == "\n".join(lines).replace("    x", "    z") + "\n"
 
 
+@pytest.mark.parametrize(("stated", "chosen"), [(1, 3), (4, 3), (6, 3), (10, 13), (15, 13), (22, 13)])
+def test_a_place_is_chosen_if_the_next_is_more_than_twice_as_far_from_the_stated_line(stated: int, chosen: int) -> None:
+    lines = [f"{number}" for number in range(1, 21)]
+    lines[2] = lines[12] = "x"
+    changed = list(lines)
+    changed[chosen - 1] = "y"
+    fs = filesystem(a="\n".join(lines) + "\n")
+    diff = diff_of(f"@@ -{stated} +{stated} @@\n-x\n+y\n")
+    apply(fs, diff)
+    assert fs.read("/a").content == "\n".join(changed) + "\n"
+
+
 def test_several_places_near_the_stated_line_are_refused_unless_the_heading_decides() -> None:
     content = "def f():\n    x\n\ndef g():\n    x\n"
     with pytest.raises(HunkRejected, match="several places, at lines 2, 5"):

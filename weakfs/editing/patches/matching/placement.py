@@ -23,8 +23,8 @@ from weakfs.fast_init import fast_init
 
 # The maximum number of places of a hunk of a diff that are examined.
 MOST_PLACES = 1000
-# The place nearest to the stated line of a diff is chosen if the next one is this many times further away.
-CLEARLY = 10
+# The place nearest to the stated line of a diff is chosen if the next one is more than this many times as far away.
+CLEARLY = 2
 
 EXACT = LEVELS.index("exact")
 BLANKS_PASSED = LEVELS.index("trailing blanks")
@@ -346,7 +346,7 @@ class Search:
         if not levels:
             raise Misfit(self._why_not_free(hunk))
         at, *others = sorted(levels, key=lambda at: (abs(at - expected), levels[at], at))
-        if others and not self.takes_first and abs(others[0] - expected) < CLEARLY * abs(at - expected):
+        if others and not self.takes_first and abs(others[0] - expected) <= CLEARLY * abs(at - expected):
             at = self._under_heading(hunk, levels)
         named = self.anchors.named(hunk.anchors)[:1]
         headed = list(self.document.places(named, BLANKS_PASSED, 0)) if named else []
