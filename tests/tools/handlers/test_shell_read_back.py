@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.models.host import record
 from weakfs import Session, ToolResult, Toolset
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Filesystem, Limits, ReadBack
@@ -225,6 +227,27 @@ def test_an_existing_set_uid_bit_stays_until_the_content_changes(tmp_path: Path)
 
     assert shell(tools, "echo more >> tool; chmod 4755 tool").value.set_id_removed == ("/tool",)
     assert tool.stat().st_mode & 0o7777 == 0o755
+
+
+@pytest.mark.parametrize("command", ["mv tool moved", "ln tool moved", "ln tool moved; mkdir d; ln tool d/other"])
+def test_a_file_loses_its_set_uid_bit_under_all_its_names_and_an_undo_restores_it(tmp_path: Path, command: str) -> None:
+    (tmp_path / "root").mkdir()
+    tool, other = tmp_path / "root" / "tool", tmp_path / "root" / "other"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o4755)
+    other.hardlink_to(tool)
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    tools = Toolset(files.session, files, tools=[shell_tool(ShellOptions(sandbox="off"))])
+    before = {path: seen.essence for path, seen in record(tmp_path / "root").items()}
+
+    done = shell(tools, command)
+
+    names = {"/" + os.fsdecode(path) for path, seen in record(tmp_path / "root").items() if seen.kind == "file"}
+    assert done.value.set_id_removed == tuple(sorted(names))
+    assert names <= set(done.value.changed_paths or ())
+    assert other.stat().st_mode & 0o7777 == files.stat("/other").mode == 0o755
+    files.session.undo()
+    assert {path: seen.essence for path, seen in record(tmp_path / "root").items()} == before
 
 
 def test_set_gid_bits_of_directories_that_a_command_leaves_are_removed(toolset: Make, tmp_path: Path) -> None:

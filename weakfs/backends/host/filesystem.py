@@ -31,8 +31,10 @@ from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.node import path_of
 from weakfs.session import External, MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive.tar import from_tar, to_tar
+from weakfs.snapshots.directory.hard_links import set_mode_of_all_names
 from weakfs.snapshots.directory.restore import restore_entries
 from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
 from weakfs.snapshots.scan.scan_limits import ScanLimits
@@ -370,11 +372,13 @@ class HostFilesystem(HostFiles):
 
     def _without_set_id(self, before: FileTree, found: FileTree) -> tuple[FileTree, tuple[str, ...]]:
         """Remove the set-uid and set-gid bits that a program set; return the tree without them, and their paths."""
-        after, removed = without_set_id(before, found)
-        for path in removed:
+        after, paths = without_set_id(before, found)
+        removed = set(paths)
+        for path in paths:
             segments = segments_of(path)
-            self._root.directory.set_status(segments, mode=mode_at(after, segments))
-        return after, removed
+            after, others = set_mode_of_all_names(self._root.directory, after, segments, mode_at(after, segments))
+            removed.update(map(path_of, others))
+        return after, tuple(sorted(removed))
 
     def _record_changes(self, before: FileTree, after: FileTree) -> None:
         """Dispatch events for a program's changes."""

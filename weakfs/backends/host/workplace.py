@@ -22,6 +22,7 @@ from weakfs.reducers.tree.diff import differences
 from weakfs.reducers.tree.leaf import MODIFIED_AT
 from weakfs.reducers.tree.node import Node, Segments, find, put, remove
 from weakfs.session import Session
+from weakfs.snapshots.directory.hard_links import set_mode_of_all_names
 from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
 
 # A program may leave large files. Events hold contents up to this size; larger ones stay in the store.
@@ -80,7 +81,7 @@ class HostWorkplace:
         for path in set_id_removed:
             with suppress(OSError):
                 segments = segments_of(path)
-                self.root.directory.set_status(segments, mode=mode_at(found, segments))
+                found, _ = set_mode_of_all_names(self.root.directory, found, segments, mode_at(found, segments))
         events = list(events_between(known.tree, found, at=self.session.now(), most=MOST_IN_EVENTS))
         if events:
             with self.session._one_commit():

@@ -17,7 +17,8 @@ from typing import Protocol
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.reducers.tree.node import Segments
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import FileTree, Segments, find, put
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY
 from weakfs.snapshots.scan.stat_cache import canonical_name
@@ -111,6 +112,26 @@ class HardLinks:
     def _still(self, inode: Inode) -> tuple[Segments, ...]:
         names = self._known.get(inode, ())
         return tuple(name for name in names if _is(self.disk, name, inode))
+
+
+def set_mode_of_all_names(
+    disk: HostDirectory, tree: FileTree, segments: Segments, mode: int
+) -> tuple[FileTree, tuple[Segments, ...]]:
+    """Set the permission bits of a file, and those of its other names in a tree that was scanned from `disk`.
+
+    Return the tree and the other names. O(entries) if the file has several names.
+    """
+    disk.set_status(segments, mode=mode)
+    status = disk.status(segments)
+    if status is None or status.st_nlink < 2 or stat.S_ISDIR(status.st_mode):
+        return tree, ()
+    names = find_names(disk, (_inode(status),))[_inode(status)]
+    others = tuple(name for name in names if name != segments)
+    for name in others:
+        leaf, above = find(tree, name), find(tree, name[:-1])
+        if type(leaf) is tuple and type(above) is FileTree:
+            tree = put(tree, name, leaves.with_mode(leaf, mode), above.modified_at)
+    return tree, others
 
 
 def find_names(disk: HostDirectory, wanted: Collection[Inode]) -> dict[Inode, tuple[Segments, ...]]:
