@@ -192,16 +192,24 @@ class SessionCore(SessionState):
         self._notify()
         return found
 
+    @property
+    def _times_caught_up(self) -> int:
+        """How many times the session has applied what other processes stored."""
+        return 0 if self._log is None else self._log.adopted
+
+    def _has_caught_up(self, since: int) -> bool:
+        """Catch up, and return whether anything was read now or after `_times_caught_up` was `since`."""
+        # A failed commit may already have caught up.
+        return self._catches_up() or self._times_caught_up > since
+
     def _reading(self, read: Callable[[], T]) -> T:
         """Return what `read` returns. It is called again if another process has dropped history that it needs."""
-        log = self._log
         while True:
-            adopted = 0 if log is None else log.adopted
+            since = self._times_caught_up
             try:
                 return read()
             except (RecordsDropped, MissingBlob):
-                # A failed commit may already have caught up.
-                if not self._catches_up() and (log is None or log.adopted == adopted):
+                if not self._has_caught_up(since):
                     raise
 
     def _was_stored(self, place: CommitPlace) -> bool:

@@ -12,10 +12,10 @@ import pytest
 from tests.session.durable.awaited import GatedStreams, Nothing, gated_session, ids, is_as_stored, names, turns, write
 from tests.session.durable.streams import MemoryStreams
 from weakfs import HostFilesystem, InMemoryFilesystem, MergeConflict, Session, Tool, ToolContext, ToolResult, Toolset
-from weakfs.session import SessionClosed, SessionConflict, SessionError
+from weakfs.session import RolledBack, SessionClosed, SessionConflict, SessionError
 from weakfs.storage import StorageError
 from weakfs.storage.engines.memory import AsyncMemoryStorage
-from weakfs.tools import require_filesystem
+from weakfs.tools import ToolCall, require_filesystem
 
 
 async def test_other_tasks_continue_while_an_append_waits() -> None:
@@ -182,6 +182,28 @@ async def test_changes_by_both_are_merged_by_lines_or_refused() -> None:
     await one.aflush()
     await other.arefresh()
     assert one.to_bytes() == other.to_bytes()
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+async def test_a_call_that_conflicts_with_the_changes_of_others_names_its_own_records(is_awaited: bool) -> None:
+    streams = MemoryStreams()
+    streams.url = "elsewhere:"
+    with Session.open(streams, "s") as other:
+        fs = InMemoryFilesystem(other)
+        fs.write("/a", "base\n")
+        session = (
+            await Session.aopen(streams, "s", on_conflict="merge")
+            if is_awaited
+            else Session.open(streams, "s", on_conflict="merge")
+        )
+        for path in ("/a", "/b", "/c"):
+            fs.write(path, "other\n")
+    result = await write(Toolset(session), "/a", "mine\n")
+    assert result.error_code == "merge_conflict"
+    (call,) = session[ToolCall].all()
+    assert (call.first_seq, call.last_seq) == (6, 7)
+    assert [record.cause for record in session.records[5:7]] == [call.call_id] * 2
+    assert isinstance(session.records[6].event, RolledBack)
 
 
 async def test_a_session_is_followed_with_async_for() -> None:

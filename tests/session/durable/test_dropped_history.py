@@ -18,7 +18,7 @@ from weakfs.session import MissingBlob, SessionConflict, UnknownSnapshot
 from weakfs.session.durable.history import GAP
 from weakfs.session.durable.open_session import Where
 from weakfs.session.errors import RecordsDropped
-from weakfs.tools import ToolCall, ToolCalls
+from weakfs.tools import ToolCall, ToolCalls, ToolResult
 from weakfs.tools.calls.finished_calls import FinishedCalls
 
 pytestmark = pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
@@ -230,6 +230,55 @@ def test_a_call_that_needs_dropped_contents_is_answered_and_can_be_repeated(
     assert again.success == (name == "grep")
     other.refresh()
     assert behind.to_bytes() == other.to_bytes()
+
+
+def changed_and_compacted(where: Where) -> Session:
+    """Compact a session after changing a file in it; return the changing session.
+
+    Sessions that were opened before cannot merge another change of that file, but only their commit finds out.
+    """
+    other = Session.open(where, "s", on_conflict="merge")
+    InMemoryFilesystem(other).write("/b", f"other {LONG}")
+    other.compact(keep=0)
+    return other
+
+
+APPEND = {"path": "/b", "content": "end", "mode": "append"}
+
+
+def check_answers(result: ToolResult[object], again: ToolResult[object], behind: Session, other: Session) -> None:
+    assert (result.error_code, again.success) == ("merge_conflict", True), result.message
+    assert "another process has changed the files; read them again, and repeat the call" in result.message
+    assert InMemoryFilesystem(behind).read("/b").content == f"other {LONG}end"
+    # The records of the first call could not be stored.
+    first, second = behind[ToolCall].all()
+    assert (first.first_seq, first.last_seq, second.first_seq) == (None, None, second.last_seq)
+    other.refresh()
+    assert behind.to_bytes() == other.to_bytes()
+
+
+def test_a_call_whose_merge_needs_dropped_contents_is_answered_and_can_be_repeated(where: Where) -> None:
+    with Session.open(where, "s") as session:
+        InMemoryFilesystem(session).write("/b", LONG)
+        session.checkpoint()
+    behind = Session.open(where, "s", on_conflict="merge")
+    other, tools = changed_and_compacted(where), Toolset(behind)
+    result, again = tools.call("write_file", APPEND), tools.call("write_file", APPEND)
+    check_answers(result, again, behind, other)
+
+
+async def test_an_awaited_call_whose_merge_needs_dropped_contents_is_answered_and_can_be_repeated(
+    tmp_path: Path,
+) -> None:
+    where = f"sqlite:{tmp_path / 'sessions.db'}"
+    with Session.open(where, "s") as session:
+        InMemoryFilesystem(session).write("/b", LONG)
+        session.checkpoint()
+    behind = await Session.aopen(where, "s", on_conflict="merge")
+    async with behind:
+        other, tools = changed_and_compacted(where), Toolset(behind)
+        result, again = await tools.acall("write_file", APPEND), await tools.acall("write_file", APPEND)
+        check_answers(result, again, behind, other)
 
 
 def test_iterating_over_dropped_records_says_what_to_do(where: Where) -> None:

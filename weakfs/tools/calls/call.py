@@ -18,6 +18,7 @@ from weakfs.session import (
     MergeConflict,
     Merged,
     MissingBlob,
+    RolledBack,
     Session,
     SessionClosed,
     SessionConflict,
@@ -28,6 +29,7 @@ from weakfs.session import (
 from weakfs.session.errors import RecordsDropped
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
+from weakfs.session.replay.reduction import event_of
 from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.tools.calls.answers import answer_to_error, valid_result, with_inexact, with_lost
 from weakfs.tools.calls.call_json import recorded
@@ -91,6 +93,8 @@ class Call:
     _base: int = 0
     _records_made: int = 0
     _is_counted: bool = True
+    # How often the session had read the changes of other processes when the call began.
+    _times_caught_up: int = 0
     # The versions of files that the caller has seen in this call, and the record after which it saw them.
     _seen: dict[str, Version] = field(factory=dict[str, "Version"])
     _seen_after: int = 0
@@ -159,6 +163,7 @@ class Call:
             raise self.arguments
         self._params = tool.read_arguments(self.arguments)
         self._seen_after = session.seq
+        self._times_caught_up = session._times_caught_up
         if tool.read_only:
             self.finished = None
         if self.finished is not None:
@@ -270,7 +275,7 @@ class Call:
         if isinstance(error, StopIteration):
             # A StopIteration would silently end a loop of the caller; generators convert it for the same reason.
             raise RuntimeError(f"the handler of {self.name!r} raised StopIteration") from error
-        if isinstance(error, (RecordsDropped, MissingBlob)) and self.session._catches_up():
+        if isinstance(error, (RecordsDropped, MissingBlob)) and self.session._has_caught_up(self._times_caught_up):
             message = (
                 f"cannot call {self.name}: another process has changed the files; read them again, and repeat the call"
             )
@@ -412,7 +417,7 @@ class Call:
 
     def _records(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
         """Return the same events for a call whose changes were committed or undone before."""
-        return [(self._record(result, *self._numbers()), self.call_id), *self._sightings(result)]
+        return [(self._record(result, *self._numbers(line)), self.call_id), *self._sightings(result)]
 
     def _sightings(self, result: ToolResult[object]) -> list[tuple[object, str | None]]:
         """Return the events that record which versions of files the caller has seen."""
@@ -440,20 +445,21 @@ class Call:
             last,
         )
 
-    def _numbers(self) -> tuple[int | None, int | None]:
-        """Return the numbers of the call's first and last record, which a merge with other changes may have moved."""
-        if not self._records_made:
+    def _numbers(self, line: Timeline) -> tuple[int | None, int | None]:
+        """Return the numbers of the first and last record of an undone call in a timeline.
+
+        A merge with the changes of others may have moved the records. `None` if they could not be stored.
+        """
+        made, start = self._records_made, max(self._base, line.dropped)
+        if not made:
             return None, None
-        first = self._base + 1
-        try:
-            if self.session.seq > self._base + self._records_made:
-                for record in self.session.records.since(self._base):
-                    event = record.event
-                    mine = isinstance(event, Merged) and record.cause == self.call_id and event.base == self._base
-                    if mine and event.count == self._records_made:
-                        first = record.seq + 1
-                        break
-        except (RecordsDropped, MissingBlob):
-            # Another process has dropped them.
-            return None, None
-        return first, first + self._records_made - 1
+        with suppress(RecordsDropped, MissingBlob):
+            for seq, row in enumerate(line.rows.since(start - line.dropped), start + 1):
+                if row[1] != self.call_id:
+                    continue
+                event = event_of(self.session._rules, row)
+                if isinstance(event, RolledBack) and seq == self._base + made:
+                    return self._base + 1, seq
+                if isinstance(event, Merged) and (event.base, event.count) == (self._base, made):
+                    return seq + 1, seq + made
+        return None, None

@@ -22,7 +22,7 @@ from weakfs.class_decorators import define
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.refresh import retract, settled
-from weakfs.session.errors import SessionConflict
+from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.session.transactions.steps import Operation, Steps
@@ -44,11 +44,13 @@ class Entry:
     steps: Callable[[], Steps[None]] | None = None
     error: Exception | None = None
     is_withdrawn: bool = False
+    # Whether a commit in the same append failed, perhaps because of this one.
+    is_suspect: bool = False
 
     @property
     def is_alone(self) -> bool:
         """Whether it cannot share an append: work outside the session belongs to one commit."""
-        return self.own is None or bool(self.own.journals)
+        return self.own is None or bool(self.own.journals) or self.is_suspect
 
 
 @define(eq=False)
@@ -250,6 +252,12 @@ class CommitQueue:
             self._waiting.extendleft(entry for entry in reversed(group) if not entry.done.done())
             self._settle_uncertain()
             return
+        if len(group) > 1 and error is not None and not isinstance(error, StorageError):
+            # One of them cannot be written, for example because it needs dropped contents: each is tried again alone.
+            for entry in group:
+                entry.is_suspect = True
+            self._waiting.extendleft(reversed(group))
+            return
         for entry in group:
             failure = error or entry.error
             if failure is None:
@@ -269,7 +277,7 @@ class CommitQueue:
 
 def _log_lost(done: asyncio.Future[None]) -> None:
     if not done.cancelled() and (error := done.exception()) is not None:
-        if not isinstance(error, (StorageError, SessionConflict)):
+        if not isinstance(error, (StorageError, SessionError)):
             raise error
         # The state is what it was before; only the records of the failed transaction are lost.
         logger.warning("the records of a failed transaction could not be stored: %s", error)
