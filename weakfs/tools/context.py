@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @fast_init
 @frozen(kw_only=True)
 class ToolContext:
-    """The context of one call; `build_tool_context` and toolsets make it.
+    """The context of one call; `build_tool_context` and toolsets create it.
 
     `filesystem` enforces `capability` and `policy`. `limits` bounds the lines and grep matches in an answer unless the
     call gives a number. `call_id` is the cause of every record that the call makes, `caller` names who made the call.

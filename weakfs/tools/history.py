@@ -36,8 +36,8 @@ MOST_DIGITS = 18
 
 _ABOUT_PREVIEW = param("only show what would change")
 _ABOUT_CONFLICT = param(
-    "for lines that later work changed too: raise changes nothing, theirs reverts them, ours keeps them, markers "
-    "writes both"
+    "what to do with lines that later work changed too: raise changes nothing, theirs reverts them, ours keeps them, "
+    "markers writes both"
 )
 _ABOUT_PATHS = param("only these files and directories")
 
@@ -46,7 +46,7 @@ _ABOUT_PATHS = param("only these files and directories")
 class UndoParams:
     """The parameters of `undo` and `redo`."""
 
-    count: int = field(default=1, metadata=param("how many", at_least=1))
+    count: int = field(default=1, metadata=param("how many operations", at_least=1))
     preview: bool = field(default=False, metadata=_ABOUT_PREVIEW)
     on_conflict: OnConflict = field(default="raise", metadata=_ABOUT_CONFLICT)
 
@@ -127,7 +127,7 @@ def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[
 
 
 def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
-    """Restore the files of an earlier moment."""
+    """Restore the files as they were at an earlier moment."""
     is_number = params.moment.isascii() and params.moment.isdigit() and len(params.moment) <= MOST_DIGITS
     moment = int(params.moment) if is_number else params.moment
     session, paths = context.session, _own_paths(context, params.paths)
@@ -141,8 +141,8 @@ def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResul
 HISTORY_TOOLS: tuple[Tool, ...] = (
     Tool(
         "undo",
-        "Undo the last operation that changed files, a call or a restore, whoever made it. The answer names the files; "
-        "read them again.",
+        "Undo the last operation that changed files (a call or a restore), whoever made it. The answer names the "
+        "files; read them again.",
         UndoParams,
         undo_handler,
         receipt=ReversionReceipt,
@@ -254,7 +254,7 @@ def _listed(context: ToolContext, guard: GuardedFilesystem, done: Reversion) -> 
 
 
 def _listed_change(guard: GuardedFilesystem, change: MergedPath) -> MergedPath | None:
-    """Return a change without names that may not be listed; a move from or to such a name has the other one alone."""
+    """Return a change without names that may not be listed; a move from or to such a name has only the other one."""
     if change.source is None or _may_list(guard, change.source):
         if _may_list(guard, change.path):
             return change

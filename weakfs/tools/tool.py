@@ -98,7 +98,8 @@ class Tool(Generic[R_co]):
     def __attrs_post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(
-                f"cannot name a tool {self.name!r}: models take at most 64 letters, digits, '_' and '-'; use those"
+                f"cannot name a tool {self.name!r}: use at most 64 letters, digits, '_' and '-', which all providers "
+                "accept"
             )
         if self.operation is not None and self.operation not in OPERATIONS:
             raise ValueError(
@@ -115,7 +116,7 @@ class Tool(Generic[R_co]):
         for alias, name in self.aliases.items():
             if name not in known or alias in known:
                 raise ValueError(
-                    f"cannot use {alias!r} for the parameter {name!r} of {self.name!r}: there are "
+                    f"cannot use {alias!r} for the parameter {name!r} of {self.name!r}: the parameters are "
                     f"{', '.join(sorted(known))}; map a new name to one of them"
                 )
 

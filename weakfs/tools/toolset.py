@@ -194,8 +194,8 @@ class Toolset:
         counts. `cancellation` lets another thread undo the call while it runs. The last four parameters are passed to
         the handler in its context.
 
-        Raises `TransactionCancelled` if the call is cancelled. An exception that is a bug
-        rather than a failure of the call is raised after the call was rolled back and recorded.
+        Raises `TransactionCancelled` if the call is cancelled. An exception that is a bug rather than a failure of the
+        call is raised after the call has been rolled back and recorded.
         """
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
@@ -250,7 +250,7 @@ class Toolset:
             return await call.aperform()
         if not self.session.in_transaction and self._takes_no_thread(call):
             # Lets other tasks run, however many calls this task makes. Done before the call: a task that is cancelled
-            # here has changed nothing, and after the call nothing can keep it from its answer.
+            # here has changed nothing, and after the call nothing can keep it from getting its answer.
             await asyncio.sleep(0)
             return self._perform(call)
         return await in_thread(partial(self._perform, call), partial(_cancel, call))

@@ -328,7 +328,7 @@ def test_without_a_sandbox_the_answer_says_that_nothing_is_mounted(mount: Mount)
     call(tools, "write_file", path="a.py", content="a\n")
     done = tools.call("shell", {"command": "cat a.py; cat /no-such-workspace/a.py"})
     assert done.value_as(type(call(tools, "shell", command="true"))).stdout == "a\n"
-    assert "so that /no-such-workspace does not exist for the command; use relative paths" in done.message
+    assert "so /no-such-workspace does not exist for the command; use relative paths" in done.message
     assert "relative paths" in shell.description
     assert "relative paths" not in shell_tool().description
 

@@ -69,7 +69,7 @@ def test_an_edit_that_fails_undoes_earlier_ones_and_is_named() -> None:
 
     assert text(tools) == TEXT
     assert result.error_code == "edit_target_not_found"
-    assert result.message.startswith("cannot edit '/a': edit 2 of 3, in the text after the edits before it: ")
+    assert result.message.startswith("cannot edit '/a': edit 2 of 3, in the text as the edits before it left it: ")
     assert result.message.endswith("\nNothing was changed.")
     assert receipt(result).edit == 2
     # The call itself, and nothing about files.

@@ -179,7 +179,7 @@ def test_a_workspace_with_a_root_does_not_remove_it(project: Path, tmp_path: Pat
 
 
 def test_a_workspace_accepts_a_root_or_mounts(project: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="it may hold files of its own; leave root out for a temporary directory"):
+    with pytest.raises(ValueError, match="it may already contain files; leave out root to use a temporary directory"):
         WorkspaceSection(session=Session(), root=tmp_path, mounts=[HostMount(str(project))])
 
 

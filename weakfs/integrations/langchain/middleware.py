@@ -210,14 +210,14 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise work.error
         has_failed = work.answer is None or not any(one.status == "error" for one in messages_of(work.answer))
         if not result.success and has_failed:
-            reason = result.message if work.answer is None else f"What the tool changed was undone: {result.message}"
+            reason = result.message if work.answer is None else f"The changes that the tool made were undone: {result.message}"
             return self._answered(
                 begun, ToolMessage(reason, tool_call_id=begun.tool_call_id, name=begun.name, status="error")
             )
         return self._answered(begun, work.answer)
 
     def _answered(self, begun: _Begun, given: Answer) -> Any:
-        """Add the position to an answer, if it has changed."""
+        """Add the position to an answer, if the position has changed."""
         here = self._positions.here()
         has_failed = any(message.status == "error" for message in messages_of(given))
         if here == begun.position or (has_failed and not begun.went_back):

@@ -26,8 +26,8 @@ SIGNS = {"added": "A", "removed": "D", "changed": "M", "moved": "R"}
 class TimelineParams:
     """The parameters of `timeline`."""
 
-    limit: int = field(default=20, metadata=param("how many of the newest rows", at_least=1))
-    path: str | None = field(default=None, metadata=param("only what changed this file or directory"))
+    limit: int = field(default=20, metadata=param("how many of the newest rows to show", at_least=1))
+    path: str | None = field(default=None, metadata=param("show only what changed this file or directory"))
 
 
 @frozen
@@ -202,7 +202,7 @@ TIMELINE = Tool(
 
 SNAPSHOT = Tool(
     "snapshot",
-    "Remember the files as they are now, so that restore can bring them back.",
+    "Take a snapshot of the files as they are now, so that restore can bring them back.",
     SnapshotParams,
     snapshot_handler,
     receipt=SnapshotReceipt,

@@ -84,7 +84,7 @@ def answer_to_error(error: Exception, name: str, receipt: type[Receipt], fs: Fil
 
 
 def _message(error: Exception, fs: Filesystem | None) -> str:
-    """Return the message of an error; if a path does not exist, it suggests the one that may be meant.
+    """Return the message of an error; if a path does not exist, suggest the one that may be meant.
 
     The message of a conflict shows no contents that the policy withholds.
     """

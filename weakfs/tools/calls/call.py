@@ -264,7 +264,7 @@ class Call:
         if isinstance(error, Undone):
             return with_inexact(error.result, error)
         if isinstance(error, (MergeConflict, SessionConflict)):
-            # It may conflict with the same call made by another process; only now is it known what others stored.
+            # It may conflict with the same call made by another process: what others stored is known only now.
             try:
                 self._check_repeated()
             except _Repeated as repeated:
@@ -273,7 +273,7 @@ class Call:
             self._written_down = True
             return recorded_answer(error.call, self.receipt)
         if isinstance(error, StopIteration):
-            # A StopIteration would silently end a loop of the caller; generators convert it for the same reason.
+            # A StopIteration would silently end a loop in the caller; generators convert it for the same reason.
             raise RuntimeError(f"the handler of {self.name!r} raised StopIteration") from error
         if isinstance(error, (RecordsDropped, MissingBlob)) and self.session._has_caught_up(self._times_caught_up):
             message = (

@@ -47,7 +47,7 @@ class CallerChanges:
         self._have_callers = False
 
     def may_exist(self) -> bool:
-        """Return whether any caller may have changed anything. O(records since this was last asked)."""
+        """Return whether any caller may have changed anything. O(records since the last call)."""
         settled = self._catch_up()
         return self._have_callers or self._session.seq > settled
 

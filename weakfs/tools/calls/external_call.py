@@ -140,12 +140,12 @@ class ExternalCall:
         return cast(T, await self._in_thread(work))
 
     async def abegin(self) -> Self:
-        """Begin the call as `begin` does; the scan is in a thread."""
+        """Begin the call as `begin` does; the scan runs in a thread."""
         await arun(self._beginning())
         return self._begun()
 
     async def aend(self, message: str | None = None) -> ToolResult[ExternalReceipt]:
-        """End the call as `end` does; the scan is in a thread."""
+        """End the call as `end` does; the scan runs in a thread."""
         await arun(self._ending(message))
         return self._answer()
 

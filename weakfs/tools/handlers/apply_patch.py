@@ -58,7 +58,7 @@ class ApplyPatchReceipt(Receipt):
 
 
 def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> ToolResult[ApplyPatchReceipt]:
-    """Apply a patch; nothing is written unless all of it can be."""
+    """Apply a patch; nothing is written unless all of it can be applied."""
     from weakfs.editing import apply_patch
 
     fs = require_filesystem(context)
@@ -158,10 +158,10 @@ Change several files at once, all of them or none. A patch starts with *** Begin
 *** End Patch and has, in between, any number of
 *** Add File: path, then each line of the file, prefixed with +
 *** Delete File: path
-*** Update File: path, then perhaps *** Move to: path, then hunks in the order of the file.
-A hunk is @@, or @@ and a whole line of the file above the place (its class or function; several such lines nest); \
+*** Update File: path, then optionally *** Move to: path, then hunks in the order of the file.
+A hunk is @@, or @@ and a whole line of the file above the change (its class or function; several such lines nest); \
 then lines prefixed with a space if they stay, - if removed, + if added. Copy old lines exactly, about three above and \
-below each change: they must fit one place only. *** End of File below a hunk ties it to the end. No line numbers.
+below each change: they must match only one place. *** End of File below a hunk ties it to the end. No line numbers.
 Example:
 *** Begin Patch
 *** Update File: src/app.py

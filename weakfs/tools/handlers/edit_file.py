@@ -173,7 +173,7 @@ def _apply_edits(
 
 
 def _nothing_to_replace(fs: Filesystem, path: str, count: int) -> ToolResult[EditFileReceipt]:
-    """Refuse an edit without a text to replace, and name the tool that creates or replaces whole files."""
+    """Refuse an edit that has no text to replace, and name the tool that creates or replaces whole files."""
     try:
         path, _ = _contents(fs, path)
     except FileNotFoundError as error:
@@ -233,7 +233,7 @@ def _check_size(fs: Filesystem, path: str, text: str, size: int, done: Replaceme
 def _refused(path: str, error: EditError, number: int, count: int) -> ToolResult[EditFileReceipt]:
     message = f"cannot edit {path!r}: {error.reason}"
     if count > 1:
-        after = ", in the text after the edits before it" if number > 1 else ""
+        after = ", in the text as the edits before it left it" if number > 1 else ""
         message = f"cannot edit {path!r}: edit {number} of {count}{after}: {error.reason}\nNothing was changed."
     receipt = EditFileReceipt(
         status=error.status,
@@ -264,8 +264,9 @@ def _in_bytes(text: str, done: Replacement) -> Iterator[tuple[int, int, bytes]]:
 TOOLS = (
     Tool(
         "edit_file",
-        "Replace old_string with new_string in a file. old_string must be in the file exactly once, to the last "
-        "space and line break, unless replace_all is set. Use edits to make several such changes at once.",
+        "Replace old_string with new_string in a file. old_string must occur in the file exactly once, with every "
+        "space and line break as in the file, unless replace_all is set. Use edits to make several such changes at "
+        "once.",
         EditFileParams,
         edit_file_handler,
         aliases={"file_path": "path"},

@@ -99,7 +99,7 @@ def cp_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
 
 
 def _path_of(fs: Filesystem, path: str) -> str:
-    """Return the canonical path of an entry. If there is none, return the path unchanged: the change will refuse it."""
+    """Return the canonical path of an entry; if there is none, the path unchanged: the change then raises the error."""
     return fs.stat(path).path if fs.exists(path) else path
 
 
@@ -117,7 +117,7 @@ def _transferred(verb: str, source: str, destination: str, existed: bool) -> Too
 TOOLS = (
     Tool(
         "rm",
-        "Remove a file or a directory. A directory that has entries needs recursive.",
+        "Remove a file or a directory. To remove a directory that is not empty, set recursive.",
         RmParams,
         rm_handler,
         aliases={"file_path": "path"},

@@ -33,7 +33,7 @@ class EvalParams:
 
     code: str = field(metadata=param("the Python code; the value of an expression at its end is printed"))
     timeout: float | None = field(
-        default=None, metadata=param(f"seconds until it is stopped; {DEFAULT_TIMEOUT} by default", at_least=0)
+        default=None, metadata=param(f"seconds until the code is stopped; {DEFAULT_TIMEOUT} by default", at_least=0)
     )
     workdir: str = field(default=".", metadata=param("the directory to run it in"))
 
@@ -43,7 +43,7 @@ def eval_handler(
 ) -> ToolResult[ShellReceipt]:
     """Run Python code on the files and read back what it changed; otherwise like `shell_handler`."""
     if not params.code.strip():
-        raise ToolValidationError("code: it is empty; give some Python to run")
+        raise ToolValidationError("code: it is empty; give Python code to run")
     command = shlex.join((python, "-c", RUN, params.code))
     return shell_handler(ShellParams(command, params.timeout, params.workdir), context=context, options=options)
 

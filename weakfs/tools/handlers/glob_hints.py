@@ -64,7 +64,7 @@ def _without_start(pattern: str, start: str) -> Iterator[str]:
 
 
 def _literally(pattern: str) -> Iterator[tuple[str, str]]:
-    """Yield the pattern with brackets, braces, or both taken literally, each with these characters."""
+    """Yield the pattern with brackets, braces, or both taken literally, each together with those characters."""
     found = [one for one in LITERALS if one in pattern]
     for chosen in dict.fromkeys([*((one,) for one in found), tuple(found)]):
         if chosen:

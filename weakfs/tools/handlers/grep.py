@@ -42,13 +42,13 @@ class GrepParams:
 
     pattern: str = field(metadata=param("the regular expression, in RE2 syntax"))
     path: str = field(default="/", metadata=param("the directory or file to search"))
-    glob: str | None = field(default=None, metadata=param("which files, such as *.py"))
+    glob: str | None = field(default=None, metadata=param("the files to search, such as *.py"))
     case_insensitive: bool = field(default=False, metadata=param("ignore case"))
     max_results: int | None = field(default=None, metadata=param("maximum number of lines or files", at_least=1))
     output_mode: OutputMode = field(default="auto", metadata=ABOUT_MODE)
     hidden: bool = field(default=True, metadata=param("search hidden files too"))
     output: GrepOutput = field(
-        default="lines", metadata=param("lines, files that match, or counts of matching lines by file")
+        default="lines", metadata=param("matching lines, files with matches, or counts of matching lines per file")
     )
     context_before: int | None = field(default=None, metadata=param("lines shown before each match", at_least=0))
     context_after: int | None = field(default=None, metadata=param("lines shown after each match", at_least=0))
@@ -87,7 +87,7 @@ class GrepReceipt(Receipt):
 
 
 def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[GrepReceipt]:
-    """Find lines by a regular expression: `path:line:text` for each match, `path-line-text` for lines around it."""
+    """Find lines that match a regular expression: `path:line:text` for matches, `path-line-text` for other lines."""
     fs = require_filesystem(context)
     compile_regex = compile_multiline if params.multiline else compile_pattern
     try:
@@ -306,8 +306,9 @@ def _shown(line: _Line) -> str:
 TOOLS = (
     Tool(
         "grep",
-        "Find lines by a regular expression (RE2 syntax, without lookaround or backreferences). The answer has "
-        "path:line:text for each match and path-line-text for the lines around it. glob narrows the files.",
+        "Find lines that match a regular expression (RE2 syntax, without lookaround or backreferences). The answer has "
+        "path:line:text for each match and path-line-text for the lines around it. glob limits which files are "
+        "searched.",
         GrepParams,
         grep_handler,
         read_only=True,

@@ -44,7 +44,7 @@ class LsParams:
 
 @frozen(kw_only=True)
 class LsReceipt(Receipt):
-    """The entries of a directory by name, each directory followed by its own if there are several levels.
+    """The entries of a directory by name, each directory followed by its own entries if there are several levels.
 
     `count` is the number of entries on all requested levels; `None` if they were not all counted. `truncated` is true
     if some were left out. `sizes`, if requested, has the size in bytes of each file, and `None` for other entries. If
@@ -196,8 +196,8 @@ def exists_handler(params: ExistsParams, *, context: ToolContext) -> ToolResult[
 TOOLS = (
     Tool(
         "ls",
-        "List a directory, one name per line; directories end in /, symbolic links in @. With depth above 1 "
-        "the entries of each directory follow it, indented.",
+        "List a directory, one name per line; directories end in /, symbolic links in @. With depth above 1, the "
+        "entries of each directory follow it, indented.",
         LsParams,
         ls_handler,
         read_only=True,
@@ -206,7 +206,7 @@ TOOLS = (
     ),
     Tool(
         "stat",
-        "Show what a file or directory is: kind, size, mode, modification time.",
+        "Show the kind, size, mode and modification time of a file or directory.",
         StatParams,
         stat_handler,
         read_only=True,

@@ -267,8 +267,8 @@ def _whole_characters(found: ReadBytesResult) -> str:
 TOOLS = (
     Tool(
         "read_file",
-        "Read a file's text exactly as it is. offset and limit choose lines, counted from 1; offset_bytes and "
-        "max_bytes choose bytes instead. A line in brackets at the end says how to read on.",
+        "Read a file's text exactly as it is. offset and limit select lines, counted from 1; offset_bytes and "
+        "max_bytes select bytes instead. A line in brackets at the end says how to read more.",
         ReadFileParams,
         read_file_handler,
         read_only=True,

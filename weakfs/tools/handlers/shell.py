@@ -40,7 +40,7 @@ DEFAULT_TIMEOUT = 120
 MAX_TIMEOUT = 600
 
 # What a model should know about paths in commands without a sandbox.
-UNSANDBOXED = " Name these files by relative paths: an absolute one may mean another file of the machine."
+UNSANDBOXED = " Use relative paths for these files: an absolute one may refer to another file on the machine."
 
 # Reading back the changes may take the rest of the command's time, but at least this many seconds, so that a command
 # that ends just in time is not undone.
@@ -51,9 +51,9 @@ READING_BACK = 5.0
 class ShellParams:
     """The parameters of `shell`. A `timeout` above the tool's maximum is reduced to it."""
 
-    command: str = field(metadata=param("the command, as /bin/sh takes it"))
+    command: str = field(metadata=param("the command, for /bin/sh"))
     timeout: float | None = field(
-        default=None, metadata=param(f"seconds until it is stopped; {DEFAULT_TIMEOUT} by default", at_least=0)
+        default=None, metadata=param(f"seconds until the command is stopped; {DEFAULT_TIMEOUT} by default", at_least=0)
     )
     workdir: str = field(default=".", metadata=param("the directory to run it in"))
 
@@ -163,7 +163,7 @@ def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> T
     return Tool(
         name,
         "Run a shell command on the files and return its exit code and output. The command gets no input, and nothing "
-        "keeps running in the background. There may be no network, and no files except these and the system's."
+        "keeps running in the background. There may be no network access, and no files except these and the system's."
         + ("" if options.sandbox == "required" else UNSANDBOXED),
         ShellParams,
         partial(shell_handler, options=options),
@@ -261,7 +261,7 @@ def _run_on_host(
 
 def unmounted(because: str, point: MountPoint) -> str:
     """Return a message that says why there is no sandbox, and that nothing is mounted without one."""
-    return f"{because}, so that {point.path} does not exist for the command; use relative paths in it"
+    return f"{because}, so {point.path} does not exist for the command; use relative paths"
 
 
 def _read_back_too_long(done: CompletedCommand, timeout: float, context: ToolContext) -> ToolResult[ShellReceipt]:

@@ -93,7 +93,7 @@ def write_file_handler(params: WriteFileParams, *, context: ToolContext) -> Tool
 TOOLS = (
     Tool(
         "write_file",
-        "Write text to a file: replace all of it, create a new one (mode create), or add to its end (mode append).",
+        "Write text to a file: replace the whole file, create a new one (mode create), or append (mode append).",
         WriteFileParams,
         write_file_handler,
         aliases={"file_path": "path"},

@@ -54,7 +54,7 @@ def _paths(instance: object, attribute: object, value: tuple[str, ...] | None) -
 
 @frozen(kw_only=True)
 class Capability:
-    """Limits of every call of a toolset; each is optional, and `None` means no limit.
+    """Limits on every call of a toolset; each is optional, and `None` means no limit.
 
     `allowed_fs_ops` are the allowed operations, `fs_roots` the directories where they are allowed. Requests are
     clamped: a call reads at most `max_read_bytes` of a file, returns at most `max_inline_bytes` of an answer inline,

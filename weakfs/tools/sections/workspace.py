@@ -20,7 +20,7 @@ from weakfs.tools.sections.section import FilesystemSection
 from weakfs.tools.tool import Tool
 
 TEMPLATE = """\
-The workspace is a directory of its own: work in it, and leave everything outside it alone.
+Work inside the workspace directory, and leave everything outside it alone.
 """
 
 
@@ -52,8 +52,8 @@ class WorkspaceSection(FilesystemSection):
         super().__init__(title=title, key=key, template=template, tools=tools)
         if root is not None and mounts:
             raise ValueError(
-                f"cannot copy mounts into {os.fspath(root)!r}: it may hold files of its own; leave root out for a "
-                f"temporary directory, or mounts"
+                f"cannot copy mounts into {os.fspath(root)!r}: it may already contain files; leave out root to use a "
+                "temporary directory, or leave out mounts"
             )
         self.limits = limits
         self.capability = capability

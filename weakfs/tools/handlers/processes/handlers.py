@@ -197,7 +197,7 @@ def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
         Tool(
             "process_start",
             "Start a shell command that keeps running after the call, such as a server, and return its process_id. "
-            "What it changes stays even if later calls fail; going back to a snapshot ends it."
+            "Its changes stay even if later calls fail; restoring a snapshot ends it."
             + ("" if options.sandbox == "required" else UNSANDBOXED),
             ProcessStartParams,
             partial(process_start_handler, options=options),
@@ -232,7 +232,7 @@ def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
         ),
         Tool(
             "process_wait",
-            "Wait until a process has ended, and return its exit code and the paths that it changed.",
+            "Wait for a process to end, and return its exit code and the paths that it changed.",
             ProcessWaitParams,
             partial(process_wait_handler, options=options),
             read_only=True,
@@ -241,7 +241,7 @@ def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
         ),
         Tool(
             "process_list",
-            "List the processes, with state, age and exit code.",
+            "List the processes with their state, age and exit code.",
             ProcessListParams,
             process_list_handler,
             read_only=True,

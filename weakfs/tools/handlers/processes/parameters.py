@@ -41,7 +41,7 @@ class ProcessOptions(CommandOptions):
 class ProcessStartParams:
     """The parameters of `process_start`."""
 
-    command: str = field(metadata=param("the command, as /bin/sh takes it"))
+    command: str = field(metadata=param("the command, for /bin/sh"))
     workdir: str = field(default=".", metadata=param("the directory to run it in"))
 
 
@@ -70,7 +70,7 @@ class ProcessSignalParams:
     """The parameters of `process_signal`."""
 
     process_id: str = field(metadata=_ABOUT_ID)
-    signal: str = field(default="TERM", metadata=param("name of the signal"))
+    signal: str = field(default="TERM", metadata=param("the name of the signal"))
 
 
 @frozen
