@@ -305,7 +305,7 @@ def test_verifying_reads_every_content(run: Run, tmp_path: Path) -> None:
 
 
 def worked_in(place: Place, file: Path) -> None:
-    """Work in a directory of the host, with snapshots and a rollback, and save the session."""
+    """Work in a host directory, with snapshots and a rollback, and save the session."""
     session = Session(session_id="host", clock=count(1).__next__)
     files = HostFilesystem(place.root, session=session, store=Store(place.store))
     session.snapshot("before")

@@ -1,4 +1,4 @@
-"""`weakfs run` on directories of the host: in place, or in a layer over one."""
+"""`weakfs run` on host directories: in place, or in a layer over one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A directory of the host for the conformance suite: in memory, where that is possible."""
+"""A host directory for the conformance suite: in memory, where that is possible."""
 
 from __future__ import annotations
 

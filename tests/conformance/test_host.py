@@ -1,4 +1,4 @@
-"""The conformance suite on a directory of the host."""
+"""The conformance suite on a host directory."""
 
 from __future__ import annotations
 

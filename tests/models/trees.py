@@ -176,7 +176,7 @@ def totals(tree: FileTree) -> tuple[int, int, int]:
 
 
 def write_out(tree: FileTree, root: Path) -> None:
-    """Write a tree to a directory of the host: names by their bytes, permission bits and times as they are."""
+    """Write a tree to a host directory: names by their bytes, permission bits and times as they are."""
     base = os.fsencode(root)
     flat = flatten(tree)
     for path, entry in flat.items():

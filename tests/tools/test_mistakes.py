@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a directory as a session": (
         lambda any: any(InMemoryFilesystem)("dir"),
         TypeError,
-        "use HostFilesystem('dir') for a directory of the host, or mounts=[HostMount('dir')]",
+        "use HostFilesystem('dir') for a host directory, or mounts=[HostMount('dir')]",
     ),
     "a toolset as a session": (
         lambda any: any(InMemoryFilesystem)(any(InMemoryFilesystem())),
@@ -84,7 +84,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a mount of no directory": (
         lambda any: any(InMemoryFilesystem)(mounts=[HostMount("/no/such/directory")]),
         FileNotFoundError,
-        "cannot mount '/no/such/directory': there is no such directory; name a directory of the host",
+        "cannot mount '/no/such/directory': there is no such directory; name a host directory",
     ),
     "a filesystem without its session": (
         lambda any: any(Toolset)(InMemoryFilesystem()),
@@ -280,7 +280,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a number as a mounted directory": (
         lambda any: any(HostMount)(5),
         TypeError,
-        "host_path is 5; pass the path of a directory of the host",
+        "host_path is 5; pass the path of a host directory",
     ),
     "text as the size of a mount": (
         lambda any: any(HostMount)(".", max_bytes="5"),

@@ -26,7 +26,7 @@ from weakfs.snapshots.scan.host_import import Selection, import_tree
 
 def _host_path(path: str | os.PathLike[str]) -> str:
     if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"host_path is {path!r:.60}; pass the path of a directory of the host")
+        raise TypeError(f"host_path is {path!r:.60}; pass the path of a host directory")
     return os.fspath(path)
 
 
@@ -118,13 +118,13 @@ def mount(
         raise fault(
             FileNotFoundError,
             ENOENT,
-            f"cannot mount {wanted.host_path!r}: there is no such directory; name a directory of the host",
+            f"cannot mount {wanted.host_path!r}: there is no such directory; name a host directory",
         )
     if not os.path.isdir(source):
         raise fault(
             NotADirectoryError,
             ENOTDIR,
-            f"cannot mount {wanted.host_path!r}: it is not a directory; name a directory of the host",
+            f"cannot mount {wanted.host_path!r}: it is not a directory; name a host directory",
         )
     require_linux(
         f"mount {wanted.host_path!r}", "write the files to the filesystem, or import_bytes a tar archive of them"

@@ -47,7 +47,7 @@ class InMemoryFilesystem(SessionFilesystem):
         if isinstance(session, str | PathLike):
             raise TypeError(
                 f"cannot open {session!r} as an InMemoryFilesystem: it takes a Session; use "
-                f"HostFilesystem({session!r}) for a directory of the host, or mounts=[HostMount({session!r})] for a "
+                f"HostFilesystem({session!r}) for a host directory, or mounts=[HostMount({session!r})] for a "
                 f"copy of it in memory"
             )
         if session is not None and not isinstance(session, Session | SessionView):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -1,4 +1,4 @@
-"""Directories of the host: opening one for a snapshot command, and looking up snapshots by name."""
+"""Host directories: opening one for a snapshot command, and looking up snapshots by name."""
 
 from __future__ import annotations
 

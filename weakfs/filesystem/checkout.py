@@ -1,4 +1,4 @@
-"""Checkouts: a filesystem's files in a directory of the host, for programs that do not use this library."""
+"""Checkouts: a filesystem's files in a host directory, for programs that do not use this library."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Checkout(Protocol):
 
 @runtime_checkable
 class SupportsCheckout(Protocol):
-    """A filesystem whose files a program of the host can work on.
+    """A filesystem whose files a program on the host can work on.
 
     Not every filesystem can: a mock has no files, and a view of the past accepts no changes.
     """

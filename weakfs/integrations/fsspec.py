@@ -73,8 +73,8 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     """A weakfs filesystem as an fsspec filesystem.
 
     Give exactly one of `filesystem`; `session`, for its files in memory; `where`, the session file, folder or URL to
-    open; or `root`, a directory of the host. With `at`, a record number or a snapshot's tag or id, the files are
-    read-only and as they were at that moment.
+    open; or `root`, a host directory. With `at`, a record number or a snapshot's tag or id, the files are read-only and
+    as they were at that moment.
 
     Times are `created` and `mtime` in seconds, as for fsspec's local files. Links have the type "link" and are not
     followed. A transaction is a transaction of the session.

@@ -1,7 +1,6 @@
 """Running commands: in a sandbox by default, with limits on time and output, leaving no process behind.
 
-This package deals with directories of the host, not with filesystems; the tools that use it are in
-`weakfs.tools.handlers`.
+This package deals with host directories, not with filesystems; the tools that use it are in `weakfs.tools.handlers`.
 
 Names are imported from their modules when they are first used: a process that runs no commands needs none of them.
 """

@@ -56,7 +56,7 @@ class CompletedCommand:
 
 @runtime_checkable
 class RunsCommands(Protocol):
-    """A place that runs commands itself, such as a container, instead of exposing its files to commands of the host."""
+    """A place that runs commands itself, such as a container, instead of exposing its files to commands on the host."""
 
     def run_command(
         self,

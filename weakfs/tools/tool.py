@@ -73,7 +73,7 @@ class Tool(Generic[R_co]):
     by which a capability and a policy judge the tool; without one, each method of the filesystem is judged by itself.
     `targets(params, context)` returns the paths of the files whose contents the caller is expected to have seen.
     `is_quick` means that the handler never takes long on files in memory, so that `Toolset.acall` runs it in the event
-    loop's thread. `runs_programs` means that the handler runs programs that change files of the host: what changes in
+    loop's thread. `runs_programs` means that the handler runs programs that change files on the host: what changes in
     `context.directory` while it runs becomes part of the call, at the cost of two scans, and the call counts as a
     command unless it has another `operation`. A handler may be a coroutine function; such a tool is called with
     `acall`. Raises `TypeError` or `ValueError` if no call could reach the tool, or if its handler takes no `context`.

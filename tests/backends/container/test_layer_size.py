@@ -1,4 +1,4 @@
-"""The size of a container's layer, measured in a directory of the host."""
+"""The size of a container's layer, measured in a host directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A directory of the host with a durable session: recovery after a kill or a lost connection."""
+"""A host directory with a durable session: recovery after a kill or a lost connection."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_conflicting_parallel_tools_in_memory_lose_no_change() -> None:
     agent = Agent(toolset, [("count", {"by": 1}), ("count", {"by": 2})], [], tools=[count], is_async=True)
     found = sorted(agent.ask(), key=lambda one: str(one.status))
     assert [one.status for one in found] == ["error", "success"]
-    assert "What the tool changed was undone" in found[0].content
+    assert "The changes that the tool made were undone" in found[0].content
     assert agent.shown() in ({"/a": "1\n"}, {"/a": "2\n"})
 
 
@@ -179,7 +179,7 @@ def test_a_refusal_by_the_policy_is_an_answer_that_says_so(is_async: bool) -> No
     agent = Agent(toolset, *turn, [], tools=[note], is_async=is_async)
     foreign, own = agent.ask()
     assert (foreign.status, own.status) == ("error", "error")
-    assert foreign.content.startswith("What the tool changed was undone: ")
+    assert foreign.content.startswith("The changes that the tool made were undone: ")
     assert "secrets stay" in foreign.content
     assert "secrets stay" in own.content
     assert agent.shown() == {}

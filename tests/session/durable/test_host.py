@@ -1,4 +1,4 @@
-"""A directory of the host attached to a durable session that is reopened."""
+"""A host directory attached to a durable session that is reopened."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ def test_a_policy_with_host_paths_is_refused(tmp_path: Path) -> None:
     session = Session()
     files = HostFilesystem(tmp_path, session=session, store=tmp_path.parent / "store")
     rule = PolicyRule(effect="deny", operations=["read"], paths=f"{tmp_path}/secrets", reason="hidden")
-    with pytest.raises(ValueError, match="is a path of the host"):
+    with pytest.raises(ValueError, match="is a host path"):
         Toolset(session, files, policy=Policy([rule]))
 
 

@@ -55,7 +55,7 @@ class CommandResult(CompletedCommand):
 
 @define
 class ContainerCheckout(CheckoutDirectory):
-    """A checkout in which commands run in the container. Programs of the host find the files in `directory`."""
+    """A checkout in which commands run in the container. Programs on the host find the files in `directory`."""
 
     files: ContainerFilesystem = field(kw_only=True)
 

@@ -155,7 +155,7 @@ class ContainerRoot(HostRoot):
 
     @property
     def path_for_programs(self) -> str:
-        """The path under which programs of the host reach the directory."""
+        """The path under which programs on the host reach the directory."""
         return "/".join((self.container.path_of_files().rstrip("/"), *self._at))
 
     @property

@@ -1,4 +1,4 @@
-"""The host backend: files in a directory of the host."""
+"""The host backend: files in a host directory."""
 
 from weakfs.backends.host.filesystem import HostFilesystem
 

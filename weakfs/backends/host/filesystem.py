@@ -1,4 +1,4 @@
-"""A filesystem on a directory of the host: files are changed in place, and changes are undone exactly."""
+"""A filesystem on a host directory: files are changed in place, and changes are undone exactly."""
 
 from __future__ import annotations
 

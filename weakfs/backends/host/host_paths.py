@@ -1,4 +1,4 @@
-"""Paths of the host: the root, where its snapshots are stored by default, and paths and links that lead out of it."""
+"""Host paths: the root, where its snapshots are stored by default, and paths and links that lead out of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weakfs.snapshots.directory.directory import HostDirectory
 
 
 def open_root(root: str) -> HostDirectory:
-    """Open a directory of the host. Raise `ValueError` or `OSError` with a remedy if that is not possible."""
+    """Open a host directory. Raise `ValueError` or `OSError` with a remedy if that is not possible."""
     if not root:
         raise ValueError("cannot open '': it names no directory; name one, or use '.' for the current directory")
     try:
@@ -27,7 +27,7 @@ def open_root(root: str) -> HostDirectory:
         raise fault(
             NotADirectoryError,
             error.errno or 0,
-            f"cannot open {root!r}: it is not a directory; name a directory of the host",
+            f"cannot open {root!r}: it is not a directory; name a host directory",
         ) from None
     except PermissionError as error:
         raise fault(
@@ -70,7 +70,7 @@ def is_inside(path: str, root: str) -> bool:
 
 
 class HostPaths(BaseFilesystem):
-    """Paths below a root, which may begin with the root's own path, and links, whose targets are paths of the host."""
+    """Paths below a root, which may begin with the root's own path, and links, whose targets are host paths."""
 
     __slots__ = ("_prefixes",)
 
@@ -102,7 +102,7 @@ class HostPaths(BaseFilesystem):
             raise self._outside(path)
 
     def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
-        # A link's target means the same here as for other programs: a path of the host.
+        # A link's target means the same here as for other programs: a host path.
         top = "/".join(names.from_bytes(os.fsencode(part)) for part in self.root.split("/"))
         if target == top or target.startswith(top.rstrip("/") + "/"):
             return [], target[len(top) :]

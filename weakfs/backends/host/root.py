@@ -242,7 +242,7 @@ class HostRoot:
 
     @property
     def path_for_programs(self) -> str:
-        """The path under which programs of the host reach the directory."""
+        """The path under which programs on the host reach the directory."""
         return self.path
 
     def claim(self, work: Work, *paths: Segments) -> None:

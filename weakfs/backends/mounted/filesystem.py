@@ -48,10 +48,9 @@ class MountedFilesystem(BaseFilesystem):
     """The files of another filesystem, with paths below a mount point: its `/a.py` is `/workspace/a.py` here.
 
     A sandbox shows the files to commands at the same path, so that both mean the same file. Relative paths start at the
-    mount point; a path of the host below the directory of a host filesystem means the file that is there. There is
-    nothing outside the mount point. By default, `mounted_at` is where the session last had these files mounted; it is
-    saved with the session. Trees, snapshots, archives, and the paths in a session's records are the same as those of
-    `files`.
+    mount point; a host path below the directory of a host filesystem means the file that is there. There is nothing
+    outside the mount point. By default, `mounted_at` is where the session last had these files mounted; it is saved
+    with the session. Trees, snapshots, archives, and the paths in a session's records are the same as those of `files`.
 
     Raises `ValueError` for a mount point that is not a canonical path, is `/` or one of the system's directories, or is
     above or below the directory of a host filesystem.
@@ -125,7 +124,7 @@ class MountedFilesystem(BaseFilesystem):
 
     @property
     def root(self) -> str:
-        """Where the files are: a directory of the host, or `/` for files without any other location."""
+        """Where the files are: a host directory, or `/` for files without any other location."""
         return self._files.root
 
     @property

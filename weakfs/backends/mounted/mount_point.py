@@ -82,7 +82,7 @@ class MountPoint:
     def named(self, is_elsewhere: Callable[[str], bool]) -> Iterator[None]:
         """Replace the paths in error messages with mounted paths.
 
-        `is_elsewhere` says whether an absolute path in a message is a path of the host instead.
+        `is_elsewhere` says whether an absolute path in a message is a host path instead.
         """
         try:
             yield

@@ -23,7 +23,7 @@ class MountedCheckout:
 
     @property
     def directory(self) -> str:
-        """The directory of the host that a command has to see at `mounted_at`."""
+        """The host directory that a command has to see at `mounted_at`."""
         return self.checkout.directory
 
     @property

@@ -1,4 +1,4 @@
-"""The click commands about directories of the host: taking, listing, restoring and dropping snapshots."""
+"""The click commands about host directories: taking, listing, restoring and dropping snapshots."""
 
 from __future__ import annotations
 

@@ -76,10 +76,10 @@ def run_command(
     /x/repo, becomes /.worktrees/repo-feature; one inside the session's directory keeps its place there. All other paths
     are outside, and calls on them are not run.
 
-    The calls work in memory, unless --root or --overlay names a directory of the host. With --root, a snapshot of it is
-    taken first, and the last line of the output is the command that restores it. With --overlay, the names of the
-    changed files are printed at the end, and --commit writes the changes: all of them, or none if another process
-    changed a file that was read. A snapshot is taken before the commit.
+    The calls work in memory, unless --root or --overlay names a host directory. With --root, a snapshot of it is taken
+    first, and the last line of the output is the command that restores it. With --overlay, the names of the changed
+    files are printed at the end, and --commit writes the changes: all of them, or none if another process changed a
+    file that was read. A snapshot is taken before the commit.
 
     With --json, each line is an object whose "type" is mount, root, overlay, snapshot, skipped, call, change,
     committed, not_committed, saved or total. A call of a session file has "agreement": agreed, differs,

@@ -1,4 +1,4 @@
-"""The workspace of `weakfs run`: memory, a directory of the host, or a layer over one."""
+"""The workspace of `weakfs run`: memory, a host directory, or a layer over one."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class InMemory:
 
 @define
 class InPlace:
-    """A directory of the host that is changed in place, after a snapshot."""
+    """A host directory that is changed in place, after a snapshot."""
 
     job: Job
     session: Session
@@ -152,7 +152,7 @@ class InPlace:
 
 @define
 class OnOverlay:
-    """A layer over a directory of the host, which changes only when the layer is committed."""
+    """A layer over a host directory, which changes only when the layer is committed."""
 
     job: Job
     files: OverlayFilesystem

@@ -18,10 +18,9 @@ def prune(target: Session | Store | HostFilesystem, retention: Retention, *, pre
     larger than `max_bytes`, everything else is removed, and the report says by how much the limit is still exceeded.
     Dropped records can no longer be read or rolled back to. With `preview`, nothing is changed.
 
-    A session is changed atomically, even in storage. If it was loaded from a file, save it again. For a directory of
-    the host or a store, only the snapshots in the store are pruned, except those that the filesystem's session can
-    still roll back to. They are dropped one by one, and then the store is compacted; if that is interrupted, prune
-    again.
+    A session is changed atomically, even in storage. If it was loaded from a file, save it again. For a host directory
+    or a store, only the snapshots in the store are pruned, except those that the filesystem's session can still roll
+    back to. They are dropped one by one, and then the store is compacted; if that is interrupted, prune again.
 
     Raises `SessionError` for a fork and inside a transaction, and the errors of `Session.compact` and `Store.compact`.
     """

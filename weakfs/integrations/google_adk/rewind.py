@@ -24,7 +24,7 @@ class RewindPlugin(BasePlugin):
 
     The first event of each invocation has the number of the session's last record in its `custom_metadata`. After
     `Runner.rewind_async`, the files are restored when the next run begins; `rewind` does both at once. The restore is
-    recorded, so that `session.undo()` reverses it. Changes of other programs in a directory of the host are kept.
+    recorded, so that `session.undo()` reverses it. Changes of other programs in a host directory are kept.
 
     Use a separate weakfs session for each ADK session: a rewind undoes everything that happened in it since.
     """
@@ -64,7 +64,7 @@ class RewindPlugin(BasePlugin):
     async def _restore(self, events: Sequence[Event]) -> None:
         record = _pending_record(events)
         if record is not None and record < self._session.seq:
-            # Restoring files of the host takes a while.
+            # Restoring files on the host takes a while.
             await asyncio.to_thread(self._session.restore, record, foreign="keep")
 
 

@@ -55,7 +55,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     With a checkpointer, the state of the graph holds the number of the session's last record. A run that continues from
     an earlier checkpoint, or from another branch, first rolls the session back to its state at that checkpoint if the
     thread has changed anything since. The rollback is recorded, so that `session.undo()` reverses it, and you can
-    return to the branch that was left. In a directory of the host, changes of other programs are kept in files that the
+    return to the branch that was left. In a host directory, changes of other programs are kept in files that the
     session has not changed since; `foreign` is passed to `Session.rollback`.
 
     Use a separate session for each thread: going back raises `SessionError` if another thread has changed something
@@ -210,7 +210,11 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise work.error
         has_failed = work.answer is None or not any(one.status == "error" for one in messages_of(work.answer))
         if not result.success and has_failed:
-            reason = result.message if work.answer is None else f"The changes that the tool made were undone: {result.message}"
+            reason = (
+                result.message
+                if work.answer is None
+                else f"The changes that the tool made were undone: {result.message}"
+            )
             return self._answered(
                 begun, ToolMessage(reason, tool_call_id=begun.tool_call_id, name=begun.name, status="error")
             )

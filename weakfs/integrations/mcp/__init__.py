@@ -1,8 +1,8 @@
 """MCP servers for a session: its tools, its files as resources, and a replacement for the reference filesystem server.
 
 `toolset_server` serves the tools of a `Toolset`; `filesystem_server` serves the tools of
-`@modelcontextprotocol/server-filesystem` for directories of the host. Both return a low-level `mcp.server.Server`,
-which `serve_stdio` and `serve_http` run. Needs the extra `weakfs[mcp]`.
+`@modelcontextprotocol/server-filesystem` for host directories. Both return a low-level `mcp.server.Server`, which
+`serve_stdio` and `serve_http` run. Needs the extra `weakfs[mcp]`.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ class FilesystemOnMount(InMemoryFilesystem):
 def mount(
     files: Filesystem, directory: str | os.PathLike[str], *, read_only: bool = False, cache_seconds: float = 0.0
 ) -> Iterator[Mount]:
-    """Mount files at an empty directory of the host while the block runs.
+    """Mount files at an empty host directory while the block runs.
 
     `cache_seconds` is how long the kernel may cache the status of entries; leave it at 0 if the session also changes in
     ways other than through the mount. If the process of an earlier weakfs mount there was killed, that mount is removed

@@ -229,7 +229,9 @@ class TerminalSession(BaseSandboxSession):
     ) -> PtyExecUpdate:
         """Start a command, and return what it printed in the first seconds; it may keep running."""
         if self._terminals is None:
-            raise NotImplementedError("this sandbox has no terminals; create the client with processes=ProcessOptions()")
+            raise NotImplementedError(
+                "this sandbox has no terminals; create the client with processes=ProcessOptions()"
+            )
         line = shell_line(self._prepare_exec_command(*command, shell=shell, user=user))
         environment = await self.state.manifest.environment.resolve()
         async with self._turn:

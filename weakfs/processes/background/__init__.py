@@ -1,7 +1,7 @@
 """Background processes: commands that outlive the call that starts them, such as servers and watchers.
 
 A `Launcher` starts programs and a `Workplace` finds out what they changed. A filesystem provides these two, whether its
-files are in a directory of the host or in a container; everything else is the same for all filesystems.
+files are in a host directory or in a container; everything else is the same for all filesystems.
 
 Names are imported from their modules when they are first used: tools need the errors even if no process runs.
 """

@@ -105,7 +105,7 @@ class ExternalCall:
 
     @property
     def directory(self) -> str:
-        """The directory of the host in which the work is done: a host filesystem's own, or a private copy."""
+        """The host directory in which the work is done: a host filesystem's own, or a private copy."""
         if self._checkout is None or self.result is not None:
             raise RuntimeError(
                 f"the call of {self._call.name!r} is not under way; its directory exists only between begin and end"

@@ -67,7 +67,7 @@ class GuardedPrimitives(BaseFilesystem):
 
     @property
     def root(self) -> str:
-        """The directory of the host in which the files are, if they are in one."""
+        """The host directory in which the files are, if they are in one."""
         return self._inner.root
 
     @property

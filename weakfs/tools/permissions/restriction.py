@@ -49,7 +49,7 @@ def restricted(
         for pattern in _patterns(policy):
             if is_within(pattern, root):
                 raise ValueError(
-                    f"cannot use the policy: its pattern {pattern!r} is a path of the host and would match nothing; "
+                    f"cannot use the policy: its pattern {pattern!r} is a host path and would match nothing; "
                     f"give it relative to the filesystem's root, which is {root!r}"
                 )
     capability = NO_LIMITS if capability is None else capability

@@ -1,4 +1,4 @@
-"""A section for a directory of the host, for programs that have their own file tools."""
+"""A section for a host directory, for programs that have their own file tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Work inside the workspace directory, and leave everything outside it alone.
 
 
 class WorkspaceSection(FilesystemSection):
-    """A directory of the host: `root`, or a temporary one that is removed when the section is closed.
+    """A host directory: `root`, or a temporary one that is removed when the section is closed.
 
     It has no tools unless some are given: agents that run programs use their native tools. `mounts` are copied into the
     temporary directory; `mount_reports` lists what was left out. A runtime that resumes its sessions must pass `root`,

@@ -90,8 +90,8 @@ def is_read(control: int) -> bool:
 class Supervisor:
     """The supervisor of a running container.
 
-    `control` is an open directory of the host, `mark` marks the processes of commands, and `pid` is the container's
-    first process on the host. In an attached container (`end` is `None`), only processes with that mark are listed and
+    `control` is an open host directory, `mark` marks the processes of commands, and `pid` is the container's first
+    process on the host. In an attached container (`end` is `None`), only processes with that mark are listed and
     killed. Otherwise `end` ends the container, if a process in it cannot be killed in any other way. `exceeded` returns
     why a command must end, or `None`; it is called often.
     """

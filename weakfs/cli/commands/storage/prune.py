@@ -56,10 +56,10 @@ def prune_command(
 ) -> int:
     """Drop the oldest history to stay within limits.
 
-    WHERE is a saved session, a session in storage such as sqlite:sessions.db#ID or folder:DIR, or a directory of the
-    host, for its snapshots. The command first shows what would be dropped and how much that frees, and asks for
-    confirmation. Current files are never dropped, and tagged snapshots only with --tagged. The exit status is 3 if the
-    rest is still larger than --max-bytes. With --dry-run and no limit, only shows the size of each snapshot.
+    WHERE is a saved session, a session in storage such as sqlite:sessions.db#ID or folder:DIR, or a host directory, for
+    its snapshots. The command first shows what would be dropped and how much that frees, and asks for confirmation.
+    Current files are never dropped, and tagged snapshots only with --tagged. The exit status is 3 if the rest is still
+    larger than --max-bytes. With --dry-run and no limit, only shows the size of each snapshot.
     """
     from weakfs.history import Retention, prune
 

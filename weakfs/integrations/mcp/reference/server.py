@@ -1,4 +1,4 @@
-"""A server with the reference filesystem server's tools, for directories of the host, that uses a session."""
+"""A server with the reference filesystem server's tools, for host directories, that uses a session."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def filesystem_server(
     use_roots: bool = True,
     store: str | None = None,
 ) -> Server[Any]:
-    """Return a server with the tools of `@modelcontextprotocol/server-filesystem` for directories of the host.
+    """Return a server with the tools of `@modelcontextprotocol/server-filesystem` for host directories.
 
     Every call is a call of `session`, and is undone if it fails or is cancelled. `history_tools` adds tools with which
     the model can see and undo what was done. With `use_roots`, the roots that a client with an older protocol version
