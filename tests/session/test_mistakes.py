@@ -58,7 +58,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "the id of a call as the number of operations": (
         lambda s: s.undo("c1"),
         TypeError,
-        "n is 'c1'; pass a number of operations, or use revert to take back one call",
+        "n is 'c1'; pass a number of operations, or use revert to undo one call",
     ),
     "nothing to revert": (
         lambda s: s.revert(None),

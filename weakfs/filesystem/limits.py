@@ -75,7 +75,7 @@ class Limits:
             raise fault(
                 OSError,
                 ENAMETOOLONG,
-                f"cannot make {quoted(path)}: it is {len(segments)} segments deep and {self.max_path_depth} are "
+                f"cannot create {quoted(path)}: it is {len(segments)} segments deep and {self.max_path_depth} are "
                 f"allowed; use a shorter path",
             )
         longest = self.max_segment_length
@@ -86,7 +86,7 @@ class Limits:
                     raise fault(
                         OSError,
                         ENAMETOOLONG,
-                        f"cannot make {quoted(path)}: the name {quoted(segment)} is {size} bytes long and "
+                        f"cannot create {quoted(path)}: the name {quoted(segment)} is {size} bytes long and "
                         f"{longest} are allowed; use a shorter name",
                     )
 
@@ -126,7 +126,8 @@ class Limits:
             raise fault(
                 OSError,
                 EDQUOT,
-                f"cannot make {quoted(path)}: there would be {nodes + more_nodes} files and directories and {most} are "
+                f"cannot create {quoted(path)}: there would be {nodes + more_nodes} files and directories and {most} "
+                "are "
                 f"allowed; delete something first",
             )
 

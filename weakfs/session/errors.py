@@ -16,11 +16,11 @@ class SessionError(WeakfsError):
 
 
 class SessionClosed(SessionError, RuntimeError):
-    """A closed session, such as the fork of a cancelled call, was asked to change."""
+    """A change was attempted in a closed session, such as the fork of a cancelled call."""
 
 
 class TransactionCancelled(SessionClosed):
-    """The transaction that this code runs in was cancelled from outside and is already rolled back."""
+    """The transaction that this code runs in was cancelled from outside and has already been rolled back."""
 
 
 class UnknownType(SessionError, LookupError):

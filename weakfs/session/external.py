@@ -78,7 +78,7 @@ class Divisible(Protocol):
     """A journal in which parts of the work can be undone separately."""
 
     def begin(self) -> Journal:
-        """Start a part: undone separately, or with the whole once it is closed."""
+        """Start a part, which can be undone separately, or together with the whole once it is closed."""
         ...
 
 

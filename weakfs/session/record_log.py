@@ -32,8 +32,8 @@ class RecordLog(Snapshots):
 
         No handler runs, neither clock nor ids are used, and attached filesystems are not touched. A new session with
         the same slices that replays `other.records` ends up with the same slices, records and snapshots as `other`. If
-        `other` was compacted, the replay starts from the earliest state that it keeps. Any other iterable has to start
-        with record 1 and brings no snapshots.
+        `other` was compacted, the replay starts from the earliest state that it keeps. Any other iterable must start
+        with record 1, and provides no snapshots.
 
         The records must follow the newest one here without a gap. All or nothing: the session stays as it was when
         this raises `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob`

@@ -1,6 +1,6 @@
 """The moments of a session: reading any of them, keeping some as snapshots, and rolling back to one.
 
-A rollback takes every attached filesystem back as well.
+A rollback also rolls back every attached filesystem.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from weakfs.session.state import checked_text
 
 
 class Snapshots(SessionCore):
-    """The part of a session that reads and keeps its moments, and goes back to them."""
+    """The part of a session that reads past states, keeps snapshots, and rolls back."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class Snapshots(SessionCore):
             return self._present(line)
 
     def snapshot(self, tag: str | None = None) -> Snapshot:
-        """Keep this moment: O(1), by reference, plus the cost of a snapshot of each attached filesystem.
+        """Keep the current state as a snapshot. O(1), by reference, plus a snapshot of each attached filesystem.
 
         Several snapshots may have the same tag; the tag then refers to the newest of them.
         """
@@ -113,7 +113,7 @@ class Snapshots(SessionCore):
         return tuple(_describe(entry) for entry in ordered_snapshots(self._line()))
 
     def drop_snapshot(self, target: str | Snapshot) -> None:
-        """Drop a snapshot, given the snapshot, its id or its tag. Raise `UnknownSnapshot` if it is not kept."""
+        """Drop a snapshot, given as an object, by its id or by its tag. Raise `UnknownSnapshot` if it is not kept."""
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)
@@ -250,7 +250,7 @@ class Snapshots(SessionCore):
             raise RollbackIncomplete(restoring.states) from error
 
     def _externals_at(self, line: Timeline, mark: Mark, seq: int) -> tuple[tuple[str, Any], ...]:
-        """Return what takes attached filesystems back to record `seq`: a snapshot, or what the session knows."""
+        """Return what a rollback to record `seq` restores in attached filesystems: snapshots, or known files."""
         found = line.externals.get(seq)
         if found is None:
             found = next(

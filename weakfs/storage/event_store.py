@@ -130,7 +130,7 @@ class EventStore(Protocol):
         ...
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back. Do nothing if it has expired or was taken over."""
+        """Release a lease. Do nothing if it has expired or was taken over."""
         ...
 
     def flush(self) -> None:

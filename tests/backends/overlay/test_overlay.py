@@ -37,7 +37,7 @@ def over(lower: InMemoryFilesystem) -> OverlayFilesystem:
 
 def conflict(layer: OverlayFilesystem) -> str:
     below, shown = layer.lower.tree().fingerprint, layer.tree().fingerprint
-    with pytest.raises(OSError, match="changed below") as caught:
+    with pytest.raises(OSError, match="changed in the lower filesystem") as caught:
         layer.commit()
     assert caught.value.errno == EBUSY
     assert (layer.lower.tree().fingerprint, layer.tree().fingerprint) == (below, shown)
@@ -142,7 +142,7 @@ def test_a_commit_is_refused_if_a_used_file_has_changed_below(first: object) -> 
     first(layer)
     layer.write("/new", "n")
     lower.write("/a", "by another")
-    assert "'/a' changed below" in conflict(layer)
+    assert "'/a' changed in the lower filesystem" in conflict(layer)
     assert not lower.exists("/new")
 
 
@@ -155,7 +155,7 @@ def test_a_conflict_names_every_path() -> None:
     lower.write("/a", "x")
     lower.write("/d/b", "y")
     lower.write("/new", "z")
-    assert "'/a', '/d/b', '/new' changed below" in conflict(layer)
+    assert "'/a', '/d/b', '/new' changed in the lower filesystem" in conflict(layer)
 
 
 def test_a_new_entry_below_in_a_deleted_directory_is_a_conflict() -> None:
@@ -314,7 +314,7 @@ def test_a_host_directory_is_read_in_place_and_committed_to(tmp_path: Path) -> N
     layer.read("/new/b")
     (root / "new/b").write_text("by another")
     layer.write("/src/c", "c")
-    with pytest.raises(OSError, match="'/new/b' changed below"):
+    with pytest.raises(OSError, match="'/new/b' changed in the lower filesystem"):
         layer.commit()
     assert not (root / "src/c").exists()
 

@@ -94,7 +94,7 @@ def test_reads_of_a_fork_count_after_the_merge() -> None:
     session.merge(fork)
     lower.write("/a", "by another")
     lower.write("/d/b", "by another")
-    with pytest.raises(OSError, match="'/a', '/d/b' changed below"):
+    with pytest.raises(OSError, match="'/a', '/d/b' changed in the lower filesystem"):
         layer.commit()
 
 
@@ -123,7 +123,7 @@ def test_a_loaded_session_continues_over_the_same_files(tmp_path: Path) -> None:
     loaded.rollback(snapshot.snapshot_id)
     assert not again.exists("/later")
     lower.write("/d/b", "by another")
-    with pytest.raises(OSError, match="'/d/b' changed below"):
+    with pytest.raises(OSError, match="'/d/b' changed in the lower filesystem"):
         again.commit()
     lower.write("/d/b", "b")
     shown = again.tree().fingerprint

@@ -166,12 +166,12 @@ def test_values_that_a_file_cannot_hold_are_refused_with_their_place(
 
     with pytest.raises(TypeError, match=message) as refusal:
         session.dispatch(event)
-    with pytest.raises(TypeError, match="cannot take a SliceAppended"):
+    with pytest.raises(TypeError, match="cannot accept a SliceAppended"):
         session[Stored].append(event)
-    with pytest.raises(TypeError, match="cannot take a SliceSeeded"):
+    with pytest.raises(TypeError, match="cannot accept a SliceSeeded"):
         session[Stored].seed(event)
 
-    assert str(refusal.value).startswith("cannot take a Stored: ")
+    assert str(refusal.value).startswith("cannot accept a Stored: ")
     session.save(tmp_path / "after.json")
     assert (tmp_path / "after.json").read_bytes() == (tmp_path / "before.json").read_bytes()
 

@@ -114,7 +114,7 @@ def assert_refused_or_kept(folder: Path, value: object, *, by_event: bool) -> No
     except TypeError as error:
         refusal = str(error)
     if refusal:
-        assert refusal.startswith("cannot take a "), refusal
+        assert refusal.startswith("cannot accept a "), refusal
         assert not (folder / "s.json").exists()
     else:
         assert back == value

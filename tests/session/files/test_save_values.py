@@ -41,6 +41,6 @@ def test_a_value_is_loaded_unchanged_or_refused_on_entry_with_its_place(
         refusal = str(error)
     if refusal:
         assert not (tmp_path / "s.json").exists(), f"it was accepted, and cannot be loaded: {refusal}"
-        assert re.match(r"cannot take a (Box|SliceAppended): \$|Box\.held is ", refusal)
+        assert re.match(r"cannot accept a (Box|SliceAppended): \$|Box\.held is ", refusal)
     else:
         assert exactly(back, value), f"{value!r} became {back!r}"

@@ -214,6 +214,6 @@ class Growing:
 def test_an_event_that_its_record_cannot_reproduce_is_refused() -> None:
     session = Session(session_id="s", registry=Registry.empty().with_types(Growing))
     session.install(Growing, kind="log").register(Growing, append_all)
-    with pytest.raises(TypeError, match=r"cannot take a Growing: .* when its record is read"):
+    with pytest.raises(TypeError, match=r"cannot accept a Growing: .* when its record is read"):
         session.dispatch(Growing(1))
     assert session.seq == 0

@@ -145,7 +145,7 @@ def test_a_call_that_failed_with_the_calls_in_it_is_not_an_operation(nesting: Ne
 def test_a_call_that_changed_nothing_is_refused(nesting: Nesting, call: str) -> None:
     nesting.outer("reads")
     before = nesting.session.seq
-    with pytest.raises(SessionError, match="it changed nothing that can be taken back"):
+    with pytest.raises(SessionError, match="it changed nothing that can be undone"):
         nesting.session.revert(call)
     assert nesting.session.seq == before
 

@@ -230,7 +230,7 @@ def test_a_class_that_no_json_can_fill_is_refused_when_the_tool_is_created() -> 
     class Plain:
         pass
 
-    with pytest.raises(TypeError, match=r"cannot take Odd\.when from a call"):
+    with pytest.raises(TypeError, match=r"cannot use Odd\.when as a parameter"):
         parameters_of(Odd)
     with pytest.raises(TypeError, match=r"decorate it with @attrs\.frozen"):
         parameters_of(Plain)

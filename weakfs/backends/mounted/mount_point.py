@@ -123,6 +123,6 @@ def refuse_overlap(point: MountPoint, files: BaseFilesystem) -> None:
     own = files._below_host_root(point.path)
     if own not in (None, "/") or (root not in ("/", point.path) and is_within(root, point.path)):
         raise ValueError(
-            f"cannot mount {root!r} at {point.path!r}: one is inside the other, so that a path could mean two files; "
+            f"cannot mount {root!r} at {point.path!r}: one is inside the other, so a path could mean two files; "
             f"use another mount point, such as '/workspace', or {root!r} itself"
         )

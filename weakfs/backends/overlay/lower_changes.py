@@ -38,8 +38,8 @@ def refuse_conflicts(paths: list[str]) -> None:
     raise fault(
         OSError,
         EBUSY,
-        f"cannot commit the overlay: {names} changed below since it was read here; discard the overlay's changes, or "
-        f"restore the previous version below",
+        f"cannot commit the overlay: {names} changed in the lower filesystem after being read; discard the overlay's "
+        "changes, or restore the previous version there",
     )
 
 

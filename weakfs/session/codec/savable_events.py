@@ -34,4 +34,4 @@ def accepted(
     # This loads cattrs, which most programs that only dispatch events do not need.
     from weakfs.session.codec.savable_values import accepted_value
 
-    return accepted_value(registry, event, f"cannot take {named_type(shape.cls)}")
+    return accepted_value(registry, event, f"cannot accept {named_type(shape.cls)}")

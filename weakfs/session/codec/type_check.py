@@ -82,7 +82,7 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
     changed = difference(event, again, "$")
     if changed is not None:
         raise TypeError(
-            f"cannot take {named_type(type_)}: {changed} when its record is read; keep everything "
+            f"cannot accept {named_type(type_)}: {changed} when its record is read; keep everything "
             f"in its fields, without converters"
         )
     try:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 @fast_init
 @frozen
 class Snapshot:
-    """A moment that a session keeps and can go back to.
+    """A state that a session keeps and can go back to.
 
     `seq` is the number of the record after which it was taken, and `at` the clock's time in nanoseconds.
     """

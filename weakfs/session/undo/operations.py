@@ -35,10 +35,10 @@ class Span:
 class Operation:
     """Consecutive records with one cause, or a single record that has none.
 
-    If the operation took others back, `how` says how, and `reverted` are their records; see `Reverted`. If
-    `has_failed`, it was a transaction that failed and was rolled back; `failed` are the causes of all work that was
-    rolled back in it. `parts` are the operations inside a call that made other calls, oldest first. If
-    `is_end`, it is only the record at the end of a call.
+    If the operation undid others, `how` says how, and `reverted` are their records; see `Reverted`. If `has_failed`, it
+    was a transaction that failed and was rolled back; `failed` are the causes of all work that was rolled back in it.
+    `parts` are the operations inside a call that made other calls, oldest first. If `is_end`, it is only the record at
+    the end of a call.
     """
 
     first: int
@@ -80,7 +80,7 @@ def operations(rows: Iterable[Row], dropped: int, block_end: int = 0, calls: Cal
             found += inside[::-1]
             one = evolve(one, first=one.last)
         before = found[-1] if found else None
-        # A `Reverted` record ends its operation, since the same records may be taken back again.
+        # A `Reverted` record ends its operation, since the same records may be undone again.
         if before is not None and before.how is None and one.cause is not None and before.cause == one.cause:
             found[-1] = evolve(
                 one,
@@ -119,7 +119,7 @@ def _around(parts: list[Operation], call: Operation) -> Operation | None:
     if is_only_its_own or only_goes_back or parts[0].first < call.first:
         return None
     failed = frozenset[str]().union(*(part.failed for part in parts))
-    # An operation that took work back and also did something else is an ordinary operation.
+    # An operation that undid work and also did something else is an ordinary operation.
     how, reverted = (parts[0].how, parts[0].reverted) if len(parts) == 1 else (None, ())
     return evolve(call, how=how, reverted=reverted, failed=failed, parts=tuple(parts), is_end=False)
 
@@ -188,7 +188,7 @@ def _parts(rows: Iterable[Row], dropped: int, block_end: int, calls: Calls) -> I
             if tag == REVERTED:
                 merge = _with_reverted(merge, values)
             if number == block_end:
-                # An operation that took work back and also did something else counts as an ordinary operation.
+                # An operation that undid work and also did something else counts as an ordinary operation.
                 yield evolve(merge, last=number) if len(causes) == 1 else Operation(merge.first, number, merge.cause)
 
 
@@ -200,7 +200,7 @@ def _with_reverted(one: Operation, values: tuple[Any, ...]) -> Operation:
 def undone(every: Iterable[Operation]) -> tuple[set[Operation], set[Operation]]:
     """Return the operations that are undone, and the undos that are redone.
 
-    Each says which records it took back: in a session that several processes change, these need not be the last.
+    Each says which records it undid: in a session that several processes change, these need not be the last.
     """
     undone: set[Operation] = set()
     redone: set[Operation] = set()
@@ -212,7 +212,7 @@ def undone(every: Iterable[Operation]) -> tuple[set[Operation], set[Operation]]:
                 continue
             target = by_last[place]
             if target.parts and not (span.first <= target.first and target.last <= span.last):
-                # Only something in it was taken back, before the call ended.
+                # Only something in it was undone, before the call ended.
                 continue
             if one.how == "undo":
                 undone.add(target)

@@ -28,11 +28,11 @@ class Moments(Forks):
     __slots__ = ()
 
     def _changes(self, line: Timeline, one: Operation) -> bool:
-        """Return whether an operation changed anything that can be taken back."""
+        """Return whether an operation changed anything that can be undone."""
         return not one.has_failed and self._changes_in(line, one.span)
 
     def _changes_in(self, line: Timeline, span: Span) -> bool:
-        """Return whether records changed anything that can be taken back."""
+        """Return whether records changed anything that can be undone."""
         states = self._around(line, span)
         before, after = (states[seq]._table("state") for seq in (span.first - 1, span.last))
         before = self._gone_back(after, before, None)

@@ -1,4 +1,4 @@
-"""Reversions: what taking work back changed, or would change."""
+"""Reversions: what undoing work changed, or would change."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOST_NAMED = 20
 
 @frozen(kw_only=True)
 class Reversion(MergeReport):
-    """What was taken back, or with `preview` what would be: the paths that change, and the conflicts that would remain.
+    """What was undone, or with `preview` would be undone: the paths that change, and the conflicts that would remain.
 
-    `records` are the numbers of the first and last record of each operation that was taken back. `foreign` names the
+    `records` are the numbers of the first and last record of each operation that was undone. `foreign` names the
     external files that other programs had changed. `detached` names the external filesystems that the operations had
     changed too, but that are not attached: they stay as they are. `filesystems` are the ids of those with changes or
     conflicts, `None` for the session's own files. `record` is the last record of the reversion; `None` for a preview,

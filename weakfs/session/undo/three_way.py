@@ -1,8 +1,8 @@
-"""Three-way merges that take back the changes of earlier records, and keep later changes.
+"""Three-way merges that undo the changes of earlier records, and keep later changes.
 
-Taking records `first` to `last` back is a three-way merge, like that of a fork that branched off after `last` and went
-back to the state before `first`: the base is the state after them, theirs the one before them, and ours the present. It
-is recorded as such a merge, so that it can be read, merged and taken back like any other work.
+Undoing records `first` to `last` is a three-way merge, like that of a fork that branched off after `last` and went back
+to the state before `first`: the base is the state after them, theirs the one before them, and ours the present. It is
+recorded as such a merge, so that it can be read, merged and undone like any other work.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Work:
 
     @property
     def goes_to_moment(self) -> bool:
-        """Whether it restores a moment, rather than taking records back."""
+        """Whether it restores a moment, rather than undoing records."""
         return self.how in ("restore", "rollback")
 
 
@@ -96,7 +96,7 @@ class ThreeWay(Moments):
         foreign: Foreign,
         paths: Sequence[str] | None,
     ) -> Reversion:
-        """Take each span of records back, the last one first: all of them or none."""
+        """Undo each span of records, the last one first: all of them or none."""
         from weakfs.session.merging.resolver import Resolver
         from weakfs.session.undo.reversion import Reversion
 
@@ -157,7 +157,7 @@ class ThreeWay(Moments):
         return {one.external.filesystem_id: one.external.aim(one.there, one.wanted) for one in work.outside}
 
     def _detached_around(self, work: _Work, spans: list[Span]) -> tuple[str, ...]:
-        """Return the filesystems with changes that are not taken back, because they are not attached."""
+        """Return the filesystems with changes that are not undone, because they are not attached."""
         found: set[str] = set()
         for span in spans:
             first, last = (span.last, work.line.seq) if work.goes_to_moment else (span.first - 1, span.last)
@@ -188,10 +188,10 @@ class ThreeWay(Moments):
         return named
 
     def _take_back(self, work: _Work, span: Span, *, preview: bool) -> None:
-        """Merge what takes a span of records back into the files and slices."""
+        """Undo a span of records, by a merge into the files and slices."""
         line = work.line
         if work.goes_to_moment:
-            # Everything since that moment is taken back.
+            # Everything since that moment is undone.
             span = Span(span.last + 1, line.seq)
         base, target = span.last, span.first - 1
         states = self._around(line, span)

@@ -1,4 +1,4 @@
-"""Undo: taking back the last operations, one past call, or everything since a moment."""
+"""Undo: undoing the last operations, one past call, or everything since a moment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Undo(ThreeWay):
-    """The part of a session that takes work back."""
+    """The part of a session that undoes work."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class Undo(ThreeWay):
         on_conflict: OnConflict = "raise",
         foreign: Foreign = "keep",
     ) -> Reversion:
-        """Take back what a call, a record or a range of record numbers changed, and keep what came later.
+        """Undo what a call, a record or a range of record numbers changed, and keep later changes.
 
         A call is given by its id, which is the cause of its records; calls that it made are part of it. Each text is
         merged by lines, and moves are followed. If a later change touched the same lines, raise `MergeConflict` with
@@ -63,7 +63,7 @@ class Undo(ThreeWay):
         changed.
 
         External files are scanned first. Changes that other programs made in them are kept and merged, or replaced with
-        `foreign="replace"`; the result names these files. Reverting the reversion brings everything back. Raise
+        `foreign="replace"`; the result names these files. Reverting the reversion restores everything. Raise
         `SessionError` if there is no such call, or if it changed nothing.
         """
         return self._reading(lambda: self._revert(target, paths, preview, on_conflict, foreign))
@@ -90,8 +90,8 @@ class Undo(ThreeWay):
                 spans = [self._span(line, target)]
             if not any(self._changes_in(line, span) for span in spans):
                 raise SessionError(
-                    f"cannot revert {_named(target)}: it changed nothing that can be taken back; pass a call or "
-                    f"records that changed something, or use redo to take an undo back"
+                    f"cannot revert {_named(target)}: it changed nothing that can be undone; pass a call or records "
+                    "that changed something, or use redo to reverse an undo"
                 )
             label = target if isinstance(target, str) else f"{spans[0].first}-{spans[0].last}"
             return self._run("revert", label, spans, preview, on_conflict, foreign, paths)
@@ -104,11 +104,11 @@ class Undo(ThreeWay):
         preview: bool = False,
         foreign: Foreign = "replace",
     ) -> Reversion:
-        """Bring back the files of an earlier moment, all of them or those at `paths`. Other slices stay as they are.
+        """Restore the files as they were at an earlier moment: all of them, or those at `paths`. Other slices stay.
 
         `moment` is a record number, a snapshot, its id or its tag. Changes that other programs made in external files
-        are replaced, or kept and merged with `foreign="keep"`; the result names these files. `undo` takes the restore
-        back. To take back every slice, use `rollback`.
+        are replaced, or kept and merged with `foreign="keep"`; the result names these files. `undo` undoes the restore.
+        To restore every slice, use `rollback`.
         """
 
         def run() -> Reversion:
@@ -183,7 +183,7 @@ class Undo(ThreeWay):
         self, how: Literal["undo", "redo"], n: int, *, preview: bool, on_conflict: OnConflict, foreign: Foreign
     ) -> Reversion:
         if not isinstance(n, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"n is {n!r:.60}; pass a number of operations, or use revert to take back one call")
+            raise TypeError(f"n is {n!r:.60}; pass a number of operations, or use revert to undo one call")
         if n < 1:
             raise ValueError(f"cannot {how} {n} operations; pass a number of at least 1")
         self._scan_changes(preview=preview)

@@ -237,7 +237,7 @@ class FolderEventStore:
             self._fail("lease", stream, error)
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back. Do nothing if it has expired or was taken over."""
+        """Release a lease. Do nothing if it has expired or was taken over."""
         try:
             release_lease(self._stream(lease.stream), lease)
         except OSError as error:

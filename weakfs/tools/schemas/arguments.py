@@ -328,6 +328,6 @@ def _reader(hint: object, name: str) -> Reader:
     if has_fields(hint) or is_model(hint):
         return _nested(cast(type, hint))
     raise TypeError(
-        f"cannot take {name} from a call: JSON cannot represent {hint!r}; use str, int, float, bool, Literal, "
+        f"cannot use {name} as a parameter: JSON cannot represent {hint!r}; use str, int, float, bool, Literal, "
         f"tuple[X, ...], Mapping[str, X], an attrs class, a dataclass or a pydantic model"
     )

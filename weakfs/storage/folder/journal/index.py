@@ -80,7 +80,7 @@ def encode_index(summary: Summary, marks: Iterable[tuple[int, int]], rows: Itera
 
 
 class Filter(NamedTuple):
-    """Which keys an index may have: a Bloom filter."""
+    """A Bloom filter of the keys in an index."""
 
     bits: bytes
     mask: int

@@ -1,4 +1,4 @@
-"""Torn tails: a batch that was never finished, at the end of a journal, is told from damage and cut off."""
+"""Torn tails: an unfinished batch at the end of a journal is distinguished from damage, and cut off."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def take_lease(stream: LockedStream, owner: str, seconds: float) -> Lease:
 
 
 def release_lease(stream: LockedStream, lease: Lease) -> None:
-    """Give a lease back if no other writer has taken it."""
+    """Release a lease if no other writer has taken it."""
     with stream.locked():
         journal = stream.journal
         holder = read_lease(journal.folder, stream.path) if journal is not None else None
