@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import Run
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session import SessionClosed
+from weakfs.session.history.compaction import compact
 from weakfs.session.history.timeline import Timeline
 from weakfs.storage import open_event_store
 
@@ -103,25 +104,29 @@ def test_a_session_in_a_storage_is_compacted(run: Run, saved: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "command", [("compact", "--keep", "5"), ("prune", "--max-records", "5", "--yes")], ids=["compact", "prune"]
+    ("command", "module"),
+    [
+        (("compact", "--keep", "5"), "weakfs.session.record_log"),
+        (("prune", "--max-records", "5", "--yes"), "weakfs.history.retention.prune_session"),
+    ],
+    ids=["compact", "prune"],
 )
 def test_a_session_is_compacted_while_another_process_writes(
-    run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+    run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], module: str
 ) -> None:
     where = f"folder:{tmp_path / 'store'}"
     run("import", saved, where)
     written: list[str] = []
 
-    def compact(line: Timeline, *arguments: Any) -> int:
+    def compact_while_written(line: Timeline, *arguments: Any) -> int:
         # Only during the first attempt: the second one holds a lease, for which the other process would have to wait.
         if not written:
             written.append("/new.txt")
             with Session.open(where) as other:
                 InMemoryFilesystem(other).write("/new.txt", "new\n")
-        return shorten(line, *arguments)
+        return compact(line, *arguments)
 
-    shorten = Timeline.compact
-    monkeypatch.setattr(Timeline, "compact", compact)
+    monkeypatch.setattr(f"{module}.compact", compact_while_written)
     assert run(command[0], where, *command[1:]).status == 0
     monkeypatch.undo()
     assert len(Session.open(where).records) == 5

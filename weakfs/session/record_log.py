@@ -10,6 +10,7 @@ from weakfs.platforms import garbage_collection_paused
 from weakfs.session.core import reducing
 from weakfs.session.errors import MissingBlob, RecordsDropped, SessionError
 from weakfs.session.events import Record
+from weakfs.session.history.compaction import compact
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Records
 from weakfs.session.snapshots import Snapshots
@@ -102,8 +103,8 @@ class RecordLog(Snapshots):
                 # Records that are not merged yet are still needed.
                 keep = max(keep, line.seq - self._base.seq)
             if self._log is None:
-                return line.compact(self._rules, keep, keep_calls)
-            return self._shortened(lambda after: after.compact(self._rules, keep, keep_calls))
+                return compact(line, self._rules, keep, keep_calls)
+            return self._shortened(lambda after: compact(after, self._rules, keep, keep_calls))
 
     def _shortened(self, shorten: Callable[[Timeline], T]) -> T:
         """Let `shorten` drop history from a copy of the trunk, then store the copy and replace the trunk with it.

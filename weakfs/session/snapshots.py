@@ -18,6 +18,7 @@ from weakfs.session.events import Record, RolledBack
 from weakfs.session.external import Restoring, Reversible, Rewindable, RunsPrograms, snapshot_all
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
+from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.history.views import SessionView, Snapshot
 from weakfs.session.state import checked_text
@@ -54,12 +55,12 @@ class Snapshots(SessionCore):
     def _at(self, target: int | str | Snapshot) -> SessionView:
         line = self._line()
         if type(target) is int:
-            mark = line.mark_at(self._rules, target)
+            mark = state_at(line, self._rules, target)
             return SessionView(self._rules, target, mark.state, mark.logs)
         return self._at_entry(line, self._entry(line, target))
 
     def _at_entry(self, line: Timeline, entry: SnapshotEntry) -> SessionView:
-        logs = line.mark_at(self._rules, max(entry.seq, line.dropped)).logs
+        logs = state_at(line, self._rules, max(entry.seq, line.dropped)).logs
         return SessionView(self._rules, entry.seq, entry.state, logs)
 
     def view(self) -> SessionView:
@@ -166,7 +167,7 @@ class Snapshots(SessionCore):
         with self._one_commit():
             line = self._writable()
             if type(target) is int:
-                mark = line.mark_at(self._rules, target)
+                mark = state_at(line, self._rules, target)
                 state, seq, snapshot_id = mark.state, target, None
                 externals = self._externals_at(line, mark, target) if self._attached else ()
                 if externals and self._quiesce(line, dict(externals)):

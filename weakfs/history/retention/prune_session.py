@@ -10,6 +10,7 @@ from weakfs.class_decorators import frozen
 from weakfs.history.retention.contents import Contents
 from weakfs.history.retention.policy import PruneReport, Retention
 from weakfs.session import Session, SessionError
+from weakfs.session.history.compaction import compact
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
@@ -117,7 +118,7 @@ def _apply(line: Timeline, rules: Rules, cut: _Cut, retention: Retention) -> Non
     for snapshot_id in cut.snapshots:
         line.forget_snapshot(snapshot_id)
     calls = _number_of_calls(line, rules)
-    count = line.compact(rules, line.seq - cut.seq, None if retention.keep_calls else 0)
+    count = compact(line, rules, line.seq - cut.seq, None if retention.keep_calls else 0)
     if cut.snapshots and not count and calls == _number_of_calls(line, rules):
         # A new base, so that storage rewrites the session and frees what only these snapshots needed.
         base = line.base

@@ -16,15 +16,13 @@ from attrs import evolve, field
 from pyrsistent import PMap, pmap
 
 from weakfs.class_decorators import define
-from weakfs.platforms import garbage_collection_paused
-from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.history.keyframes import STRETCH, Keyframes, Mark, PackedMark
 from weakfs.session.history.loaded_past import NO_MARKS, Past
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_rows import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
-from weakfs.session.replay.reduction import Row, advance
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
@@ -189,26 +187,6 @@ class Timeline:
         else:
             self.keyframes = self.keyframes.with_mark(mark)
 
-    def mark_at(self, rules: Rules, seq: int) -> Mark:
-        """Return the slices as they were after record `seq`, by a replay from the nearest keyframe.
-
-        Raise `UnknownSnapshot` if there is no such record or it was compacted away.
-        """
-        if not self.dropped <= seq <= self.seq:
-            raise UnknownSnapshot(
-                f"there is no state at record {seq}: the session holds {self.dropped} to {self.seq}; pass one of these"
-            )
-        if seq == self.seq:
-            return Mark(seq, self.state, self.logs, 0)
-        mark = self.keyframes.before(seq)
-        if mark is None:
-            mark, self.past = self.past.nearest(rules, self.base, self.rows, seq)
-        if isinstance(mark, Mark) and mark.seq == seq:
-            return mark
-        rules = self.past.rules_at(seq, rules)
-        with garbage_collection_paused():
-            return next(advance(rules, mark, self.rows.since(mark.seq - self.dropped), (seq,)))
-
     def rules_change(self, old: Rules, new: Rules) -> None:
         """Apply other rules from now on: records made under the old rules are still read with those.
 
@@ -243,49 +221,6 @@ class Timeline:
         """The keyframes that a file stores, oldest first: none if the rules changed, which a file does not record."""
         marks = (*self.past.lasting, *self.keyframes.lasting)
         return () if self.past.eras else tuple(mark for mark in marks if isinstance(mark, PackedMark))
-
-    def compact(self, rules: Rules, keep: int, keep_calls: int | None) -> int:
-        """Drop all records but the newest `keep`, and return how many were dropped.
-
-        Unless `keep_calls` is `None`, drop calls as well: see `Session.compact`.
-        """
-        count = max(len(self.rows) - keep, 0)
-        if count:
-            base = self.mark_at(rules, self.dropped + count)
-            past = self.past
-            self.keyframes = self.keyframes.behind(base.seq)
-            self.past = past.until(past.seq, Log(mark for mark in past.lasting if mark.seq > base.seq))
-            self.rows = self.rows.without_first(count)
-            self.base = base
-            self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
-        if keep_calls is not None:
-            for declaration in rules.registry.slices:
-                if declaration.holds_calls and declaration.cls in rules.by_type:
-                    self._shorten(rules.by_type[declaration.cls].tag, keep_calls)
-        return count
-
-    def _shorten(self, tag: str, keep: int) -> None:
-        """Drop the oldest values of a LOG slice, here and at every keyframe, except for those of kept records."""
-        values: Log[Any] = self.logs.get(tag, Log())
-        before = len(self.base.logs.get(tag, ()))
-        count = min(len(values) - keep, before)
-        if count <= 0:
-            return
-        remaining = values.without_first(count)
-
-        def shortened(logs: Table) -> Table:
-            known = logs.get(tag)
-            if known is None:
-                return logs
-            shares = values.extends(known)
-            return logs.set(tag, remaining.prefix(len(known) - count) if shares else known.without_first(count))
-
-        self.logs = self.logs.set(tag, remaining)
-        base = self.base
-        self.base = Mark(base.seq, base.state, shortened(base.logs), base.block_end)
-        self.keyframes = self.keyframes.with_logs(shortened)
-        kept = (mark for mark in self.past.lasting if isinstance(mark, PackedMark))
-        self.past = self.past.until(self.past.seq, Log(evolve(mark, logs=shortened(mark.logs)) for mark in kept))
 
 
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:

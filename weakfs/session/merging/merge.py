@@ -14,6 +14,7 @@ from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.snapshot_table import SnapshotEntry
+from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.merging.conflicts import ConflictEntry, MergedPath
 from weakfs.session.merging.resolver import Resolver
@@ -209,15 +210,17 @@ def merged_state(
     def ours_since(number: int) -> Iterator[tuple[int, Row]]:
         return enumerate(line.rows.since(number - line.dropped), number + 1) if number >= line.dropped else iter(())
 
-    def state_at(number: int) -> Table | None:
+    def our_state(number: int) -> Table | None:
         if number < line.dropped:
             return None
-        mark = line.mark_at(rules, number)
+        mark = state_at(line, rules, number)
         return mark.state if mark.block_end <= number else None
 
     def history() -> BranchHistory:
         first = base.shifts[0].first - 1 if base.shifts else base.seq
-        return BranchHistory(own, fork, renumbering(first), renumbering(base.seq), ours_since, rows, state_at, line.seq)
+        return BranchHistory(
+            own, fork, renumbering(first), renumbering(base.seq), ours_since, rows, our_state, line.seq
+        )
 
     sides = Sides(
         renumbered_table(rules, base.state, renumbering),

@@ -10,6 +10,7 @@ from typing import Any
 from weakfs.session.errors import SessionError
 from weakfs.session.external import Reversible
 from weakfs.session.history.log import Log
+from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import SessionView
 from weakfs.session.merging.forks import Forks
@@ -140,13 +141,13 @@ class Moments(Forks):
         if not numbers:
             return kept
         rules, (first, *more) = self._rules, sorted(numbers)
-        marks = {first: line.mark_at(rules, first)}
+        marks = {first: state_at(line, rules, first)}
         if more and more[-1] - first <= MOST_SHARED and not line.past.eras:
             mark = marks[first]
             passed = advance(rules, mark, line.rows.since(first - line.dropped), more)
             marks |= {each.seq: each for each in passed}
         else:
-            marks |= {seq: line.mark_at(rules, seq) for seq in more}
+            marks |= {seq: state_at(line, rules, seq) for seq in more}
         return kept | {seq: SessionView(rules, seq, mark.state, mark.logs) for seq, mark in marks.items()}
 
     def _reversible(self) -> list[Reversible]:
