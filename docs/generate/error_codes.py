@@ -10,18 +10,18 @@ from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 
 # Codes that no exception of the tables stands for.
 OTHER = {
-    "aborted": ("error", "The runtime gave up a call whose work is done elsewhere; what it had changed was undone."),
+    "aborted": ("error", "The runtime aborted a call whose work is done elsewhere; what it had changed was undone."),
     "cancelled": ("error", "The call was cancelled while it ran; everything that it did was undone."),
-    "internal_error": ("error", "The handler has a bug. The exception is raised again after the call was undone."),
+    "internal_error": ("error", "The handler has a bug. The exception is raised again after the call has been undone."),
 }
 
 BUILT_IN: dict[type, str] = {
     FileNotFoundError: "There is no such entry.",
-    IsADirectoryError: "A file is needed and the path is a directory.",
-    NotADirectoryError: "A directory is needed and the path, or a parent of it, is a file.",
-    FileExistsError: "An entry of that name exists.",
+    IsADirectoryError: "A file is needed, but the path is a directory.",
+    NotADirectoryError: "A directory is needed, but the path or one of its parents is a file.",
+    FileExistsError: "An entry with that name exists.",
     PermissionError: "The path leads outside, or a link on the way is not followed.",
-    TimeoutError: "A shell command ran out of time.",
+    TimeoutError: "A shell command timed out.",
     OSError: "Another error of the operating system.",
     ValueError: "A value cannot be used.",
 }
@@ -29,7 +29,7 @@ BUILT_IN: dict[type, str] = {
 NUMBERED = {
     errno.EBUSY: "Another unfinished call, or another process, is changing this path.",
     errno.EROFS: "The filesystem is read-only.",
-    errno.ENOTEMPTY: "The directory has entries and `recursive` was not given.",
+    errno.ENOTEMPTY: "The directory is not empty, and `recursive` was not given.",
     errno.EFBIG: "The file would be larger than `Limits.max_file_size`.",
     errno.EDQUOT: "A quota on total size or number of entries would be exceeded.",
     errno.ENOSPC: "The disk is full.",

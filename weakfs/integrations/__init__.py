@@ -1,1 +1,1 @@
-"""Integrations with other projects, each in a module of its own with its own optional extra."""
+"""Integrations with other projects, each in its own module with its own optional extra."""

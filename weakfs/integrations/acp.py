@@ -150,7 +150,7 @@ class SessionClient(Client):
         return ReadTextFileResponse(content=await self._work(path, read))
 
     async def write_text_file(self, session_id: str, path: str, content: str, **kwargs: Any) -> WriteTextFileResponse:
-        """Write a text file, as part of the running tool's call or as a call of its own."""
+        """Write a text file, as part of the running tool's call or as a separate call."""
         write = partial(self._guarded("write").write, self._path(path), content)
         self._written += 1
         own_id = f"{session_id}-write-{self._written}"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no types
     """A transaction of the session: all changes of a failed block are rolled back, whatever method made them.
 
-    A block inside another one is a transaction of its own.
+    A block inside another one is a separate transaction.
     """
 
     fs: Any

@@ -114,7 +114,7 @@ def _tell(status: int, message: dict[str, object]) -> None:
 
 
 def _start(job: dict[str, object], status: int) -> int:
-    """Start the command in a session of its own. A text in the job stands for bytes, one per character."""
+    """Start the command in its own session. A text in the job stands for bytes, one per character."""
     arguments = [word.encode("latin-1") for word in _texts(job["arguments"])]
     environment = [pair.encode("latin-1").partition(b"=") for pair in _texts(job["environment"])]
     directory = str(job["directory"]).encode("latin-1")

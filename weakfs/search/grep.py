@@ -1,6 +1,6 @@
 """Grep: finding the lines of a text that match a regular expression, in time linear in the text (RE2).
 
-A text is bytes; its lines end at `\\n` only, and each is a text of its own: only a `MultilinePattern` matches across
+A text is bytes; its lines end at `\\n` only, and each is a separate text: only a `MultilinePattern` matches across
 lines, `^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to the line, so that `$` comes after it (as
 in ripgrep). Bytes that are not UTF-8 are treated, and shown, as U+FFFD.
 

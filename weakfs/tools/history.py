@@ -96,7 +96,7 @@ def undo_handler(params: UndoParams, *, context: ToolContext) -> ToolResult[Reve
 
 
 def redo_handler(params: UndoParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
-    """Undo the last undos."""
+    """Redo what the last undos undid."""
     session = context.session
     return _reversion(
         context,

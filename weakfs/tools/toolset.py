@@ -244,7 +244,7 @@ class Toolset:
         is_async = isinstance(call.tool, Tool) and call.tool.is_async
         if self.session._awaits_commits:
             work = call.aperform(in_thread=not is_async and not self._takes_no_thread(call))
-            # The call must not join a transaction around it, so it runs in a task of its own.
+            # The call must not join a transaction around it, so it runs in a separate task.
             return await (asyncio.create_task(work) if self.session.in_transaction else work)
         if is_async:
             return await call.aperform()

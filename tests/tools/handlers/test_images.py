@@ -179,7 +179,7 @@ def test_lines_are_numbered_as_by_cat_on_request() -> None:
     assert result.message == "     1\tone\n     2\ttwo\n     3\tthree"
     assert result.value_as(ReadFileReceipt).content == "one\ntwo\nthree"
     assert read(tools, "/text", line_numbers=True, offset=2, limit=1).message == (
-        "     2\ttwo\n[lines 2 to 2 of 3; read on with offset=3]"
+        "     2\ttwo\n[lines 2 to 2 of 3; continue with offset=3]"
     )
 
 

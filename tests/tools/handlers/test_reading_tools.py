@@ -79,7 +79,7 @@ def test_a_whole_file_is_returned_exactly(fs: InMemoryFilesystem, context: ToolC
 def test_lines_count_from_one_and_a_note_says_how_to_continue(context: ToolContext) -> None:
     result = read_file_handler(ReadFileParams("/src/app.py", offset=1, limit=2), context=context)
 
-    assert result.message == "one\ntwo\n[lines 1 to 2 of 3; read on with offset=3]"
+    assert result.message == "one\ntwo\n[lines 1 to 2 of 3; continue with offset=3]"
     assert result.value.content == "one\ntwo\n"
     assert (result.value.first_line, result.value.lines, result.value.total_lines) == (1, 2, 3)
     assert result.value.truncated is True
@@ -114,7 +114,7 @@ def test_a_long_file_is_cut_at_the_limit_of_the_tools(fs: InMemoryFilesystem, to
 
     result = toolset.call("read_file", {"path": "/long"})
 
-    assert result.message.endswith("[lines 1 to 2000 of 2500; read on with offset=2001]")
+    assert result.message.endswith("[lines 1 to 2000 of 2500; continue with offset=2001]")
     assert toolset.call("read_file", {"path": "/long", "limit": 2500}).message == "x\n" * 2500
 
 
@@ -127,14 +127,14 @@ def test_the_limits_of_the_toolset_apply_to_a_filesystem_without_limits(
     result = Toolset(session, unlimited).call("read_file", {"path": "/long"})
     all_of_it = Toolset(session, unlimited, limits=Limits()).call("read_file", {"path": "/long"})
 
-    assert "read on with offset=2001" in result.message
+    assert "continue with offset=2001" in result.message
     assert all_of_it.message == "x\n" * 2500
 
 
 def test_bytes_that_are_text_are_returned_as_text(context: ToolContext) -> None:
     result = read_file_handler(ReadFileParams("/src/app.py", offset_bytes=4, max_bytes=3), context=context)
 
-    assert result.message == "two\n[bytes 4 to 7 of 14; read on with offset_bytes=7]"
+    assert result.message == "two\n[bytes 4 to 7 of 14; continue with offset_bytes=7]"
     assert (result.value.content, result.value.offset_bytes, result.value.read_bytes) == ("two", 4, 3)
     assert result.value.truncated is True
 

@@ -120,7 +120,7 @@ def test_the_filesystem_of_a_section_returns_whole_files_but_answers_are_limited
         assert section.filesystem.read("/long").content == "line\n" * 3000
         assert section.filesystem.limits.max_file_size == 100_000
         answer = dispatch_tool_call(Prompt(sections=[section]), "read_file", {"path": "/long"}, session=session)
-        assert answer.message.endswith("[lines 1 to 5 of 3000; read on with offset=6]")
+        assert answer.message.endswith("[lines 1 to 5 of 3000; continue with offset=6]")
 
 
 def test_a_vfs_section_runs_no_programs_by_default() -> None:

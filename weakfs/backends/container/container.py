@@ -347,7 +347,7 @@ class Container:
         """Return the path on the host of the root of the container's files, while it runs."""
         inspected = self._inspect()
         if inspected.monitor and has_monitor(inspected):
-            # The mount may be in a mount namespace of its own.
+            # The mount may be in its own mount namespace.
             return f"/proc/{inspected.monitor}/root{self._merged(inspected)}"
         if not inspected.monitor and inspected.merged is not None and os.path.ismount(inspected.merged):
             return inspected.merged

@@ -26,8 +26,8 @@ from weakfs.messages import clip, one_line
 # Starting a container takes a fraction of a second; a busy machine and a large image may take longer.
 PATIENCE = 300.0
 
-# The maximum numbers of open files of a container, and of processes of its user on this machine. Commands have limits
-# of their own, but a fork bomb must not use up all process ids before it is noticed.
+# The maximum numbers of open files of a container, and of processes of its user on this machine. Commands have their
+# own limits, but a fork bomb must not use up all process ids before it is noticed.
 MOST_FILES, MOST_PROCESSES = 32_768, 4_096
 
 # The messages of Podman and Docker that there is no image or container with some name.
@@ -176,7 +176,7 @@ class Podman:
         runtime = () if self.oci_runtime is None else ("--runtime", self.oci_runtime)
         words = [*_prefix(), program, *self.options, *runtime, *arguments]
         try:
-            # In a process group of its own: a signal to the group of this process must not end a container.
+            # In its own process group: a signal to the group of this process must not end a container.
             with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True) as process:
                 try:
                     out, err = process.communicate(input or b"", timeout=PATIENCE)

@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.UNAUTHORIZED, "the token is wrong")
 
     def _page(self) -> None:
-        # The page needs no token, because it contains nothing of the session.
+        # The page needs no token, because it contains no data of the session.
         text, policy = self.server.page
         self._send(HTTPStatus.OK, text, "text/html; charset=utf-8", policy=f"{policy}; frame-ancestors 'none'")
 

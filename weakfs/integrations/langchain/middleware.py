@@ -48,8 +48,8 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Make each tool call of an agent a transaction of a session, which follows its thread back in time.
 
     A tool that fails, raises or is interrupted leaves no changes in the session or in the files of `toolset`; each call
-    is recorded and can be undone. This also holds for tools that know nothing of the session. `tools` restricts it to
-    the named tools; by default it applies to every tool of the agent. Tools that run at the same time are separate
+    is recorded and can be undone. This also holds for tools that know nothing about the session. `tools` restricts it
+    to the named tools; by default it applies to every tool of the agent. Tools that run at the same time are separate
     transactions. On files outside memory they take turns, because their changes could not be told apart.
 
     With a checkpointer, the state of the graph holds the number of the session's last record. A run that continues from

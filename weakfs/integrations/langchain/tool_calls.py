@@ -120,7 +120,7 @@ def _part_of(work: Work) -> Iterator[None]:
 
 
 class ForeignCalls:
-    """Makes calls of tools that know nothing of the session.
+    """Makes calls of tools that know nothing about the session.
 
     If the files are in memory, such a tool can only change them through the session's filesystem. Other files are
     scanned before and after it, so that changes by programs are part of the call too.

@@ -260,7 +260,7 @@ def _device(directory: str) -> int | None:
 
 
 def _unshare_working_directory() -> None:
-    """Give this thread a working directory of its own: libfuse changes it to the root, even in the foreground."""
+    """Give this thread its own working directory: libfuse changes it to the root, even in the foreground."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_FS):
         number = ctypes.get_errno()

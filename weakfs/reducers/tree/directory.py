@@ -86,7 +86,7 @@ class Directory(Remembering):
         raise NotImplementedError
 
     def _count(self) -> None:
-        """Compute the counts of a directory that has none yet, and when it was modified."""
+        """Compute the counts and the modification time of a directory that has none yet."""
         raise NotImplementedError
 
     @property

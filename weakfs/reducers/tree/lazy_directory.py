@@ -94,7 +94,7 @@ def _unpacked_part(cls: type[Directory], part: Packed, known: dict[int, Director
 
 
 def settled(part: Packed, changes: dict[str, Any], modified_at: int) -> tuple[dict[str, Any], int]:
-    """Return the changes in a packed directory with its writes as files, and when the directory was modified."""
+    """Return the changes in a packed directory with its writes as files, and the directory's modification time."""
     entries: dict[str, Any] = {}
     for name, change in changes.items():
         if type(change) is tuple and len(change) == WRITE:
@@ -111,7 +111,7 @@ def settled(part: Packed, changes: dict[str, Any], modified_at: int) -> tuple[di
 
 
 def complete(tree: Directory) -> None:
-    """Compute the counts of a directory that `unread` made, and when it was modified. O(what changed in it and below).
+    """Compute the counts and the modification time of a directory that `unread` made. O(what changed in it and below).
 
     Any number of threads may call this at once.
     """

@@ -1,8 +1,8 @@
 """The history of a durable session: records and LOG values that are read from frames on demand.
 
 An index with one entry for every few hundred records shows with which frame to start. States in records, such as those
-of rollbacks, are relative to the state before the frame, which is not available for old frames: they are in documents
-of their own, written with each checkpoint.
+of rollbacks, are relative to the state before the frame, which is not available for old frames: they are in their own
+documents, written with each checkpoint.
 """
 
 from __future__ import annotations

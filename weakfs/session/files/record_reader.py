@@ -1,6 +1,6 @@
 """The reader of the records in a session file: stretches of up to 512 records, a field at a time.
 
-In files of versions 1 to 3, every record has a row of its own. Old records are packed as they are read. The newest stay
+In files of versions 1 to 3, every record has its own row. Old records are packed as they are read. The newest stay
 columns, except for those of a stretch that is not full, to which a session goes on appending.
 """
 

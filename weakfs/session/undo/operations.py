@@ -61,7 +61,7 @@ def operations(rows: Iterable[Row], dropped: int, block_end: int = 0, calls: Cal
     """List the operations of a timeline whose records follow number `dropped`, oldest first. O(records).
 
     A merged fork is one operation, and so are a transaction that failed and a call, whatever calls were made in it. The
-    exception is a call that only undoes and redoes: each undo and redo in it is an operation of its own. Records up to
+    exception is a call that only undoes and redoes: each undo and redo in it is a separate operation. Records up to
     `block_end` are the rest of a merged fork whose first records were dropped. They belong to no operation.
     """
     found: list[Operation] = []

@@ -2,7 +2,7 @@
 
 Every engine is written once, as coroutines. `SyncStorage` and `SyncEventStore` call them synchronously: a coroutine
 that never waits is run in place, any other on an event loop in the background. `ThreadedStorage` and
-`ThreadedEventStore` call a synchronous engine from coroutines, in threads of their own.
+`ThreadedEventStore` call a synchronous engine from coroutines, in their own threads.
 """
 
 from weakfs.storage.adapters.asynchronous import InPlaceStorage, ThreadedEventStore, ThreadedStorage

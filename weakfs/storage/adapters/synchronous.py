@@ -31,7 +31,7 @@ def run_in_place(call: Coroutine[object, None, T], /) -> T:
 
 
 class BackgroundLoop:
-    """An event loop in a thread of its own, on which coroutines are run from any other thread."""
+    """An event loop in its own thread, on which coroutines are run from any other thread."""
 
     def __init__(self) -> None:
         # Imported only when needed: importing it takes longer than importing this whole package.

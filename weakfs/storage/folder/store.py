@@ -1,4 +1,4 @@
-"""`FolderEventStore`: event streams in a folder, each with a journal of its own. The default engine."""
+"""`FolderEventStore`: event streams in a folder, each with its own journal. The default engine."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A stream is the value of one key, its head. It holds the number of the newest frame, the lease, and the newest frames
 themselves, so that an append is one conditional write of one small object. Frames are moved out in bulk: when the tail
 has grown beyond a budget, it is stored as a segment, and segments are merged into larger ones. Contents and checkpoints
-have keys of their own and are stored before the frames that refer to them.
+have their own keys and are stored before the frames that refer to them.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def kept_as_blob(
 
 
 def withheld(context: ToolContext, operations: tuple[Operation, ...], paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths whose contents, as found by these operations, may not be shown in answers."""
+    """Return the paths at which answers must withhold what these operations find."""
     if not may_withhold(context, operations):
         return ()
     policy = context.policy
@@ -54,7 +54,7 @@ def withheld(context: ToolContext, operations: tuple[Operation, ...], paths: Ite
 
 
 def may_withhold(context: ToolContext, operations: tuple[Operation, ...]) -> bool:
-    """Return whether any paths have contents that, as found by these operations, may not be shown in answers."""
+    """Return whether answers may have to withhold what these operations find at any of the paths."""
     policy = context.policy
     return _lacks_reading(context, operations) or (policy is not None and policy.withholds(operations))
 

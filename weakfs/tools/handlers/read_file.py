@@ -209,7 +209,7 @@ def _how_to_go_on(found: ReadResult, first: int, last: int) -> str:
         return ""
     if not found.content.endswith("\n"):
         return f"\n[line {last} is too long to be read at once; read parts of it with offset_bytes and max_bytes]"
-    return f"[lines {first} to {last} of {found.total_lines}; read on with offset={last + 1}]"
+    return f"[lines {first} to {last} of {found.total_lines}; continue with offset={last + 1}]"
 
 
 def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:
@@ -223,7 +223,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     if stop < found.size_bytes and not count:
         note = f"[Read nothing of {found.path}: no byte of it may be read]"
     elif stop < found.size_bytes:
-        note = f"[bytes {found.offset} to {stop} of {found.size_bytes}; read on with offset_bytes={stop}]"
+        note = f"[bytes {found.offset} to {stop} of {found.size_bytes}; continue with offset_bytes={stop}]"
     elif not count:
         note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and byte {found.offset} is past its end]"
     else:
@@ -268,7 +268,7 @@ TOOLS = (
     Tool(
         "read_file",
         "Read a file's text exactly as it is. offset and limit select lines, counted from 1; offset_bytes and "
-        "max_bytes select bytes instead. A line in brackets at the end says how to read more.",
+        "max_bytes select bytes instead. A line in brackets at the end says how to continue.",
         ReadFileParams,
         read_file_handler,
         read_only=True,

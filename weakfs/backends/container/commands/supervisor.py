@@ -173,7 +173,7 @@ class Supervisor:
     def request(self, line: str) -> None:
         """Send a request. Raise `OSError` (ETIMEDOUT) if the supervisor does not read it, EPIPE if it has ended."""
         try:
-            # Starts with a line break, so that anything a command may have written there is a line of its own.
+            # Starts with a line break, so that anything a command may have written there is a separate line.
             os.write(self._requests, f"\n{line}\n".encode())
         except BlockingIOError as error:
             raise fault(

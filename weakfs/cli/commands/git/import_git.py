@@ -54,7 +54,8 @@ def import_git_command(
     )
     if report.flattened:
         out.line(
-            f"{counted(report.flattened, 'commit')} of merged branches not imported: their merges are one change each"
+            f"{counted(report.flattened, 'commit')} of merged branches not imported separately: each merge is one "
+            "change"
         )
     for one in report.skipped[:SHOWN]:
         out.line(("left out", "yellow"), f" {shown(one.path)} in {one.commit[:12]}: {shown(one.reason)}")

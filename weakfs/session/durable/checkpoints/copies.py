@@ -1,8 +1,7 @@
 """Copies of contents that only checkpoints use: the full contents of files that frames describe by their edits.
 
-Each has a key of its own, to which no frame refers, so that a checkpoint can delete the copies of the one that it
-replaces while other writers append. A session that still refers to a deleted copy gets the content from the frames
-again.
+Each has its own key, to which no frame refers, so that a checkpoint can delete the copies of the one that it replaces
+while other writers append. A session that still refers to a deleted copy gets the content from the frames again.
 """
 
 from __future__ import annotations

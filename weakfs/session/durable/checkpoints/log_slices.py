@@ -1,8 +1,7 @@
 """LOG slices in checkpoints: values that are events of the history, and the heads of values that no longer are.
 
 Events, such as tool calls, are referred to by their place in the history. A compaction without `keep_calls` drops
-records and keeps calls: these values go into documents of their own, oldest first, to which every later checkpoint
-refers.
+records and keeps calls: these values go into their own documents, oldest first, to which every later checkpoint refers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Storing a timeline that does not continue the stored one, as a document of its own: a reset."""
+"""Storing a timeline that does not continue the stored one, as a separate document: a reset."""
 
 from __future__ import annotations
 

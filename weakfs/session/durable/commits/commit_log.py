@@ -100,7 +100,8 @@ class CommitLog(LogState):
         ):
             return False
         if not rows:
-            # A frame without records could not be told from a change that was interrupted before it was adopted.
+            # A frame without records could not be distinguished from a change that was interrupted before it was
+            # adopted.
             return True
         name, seq = self.next_name(session), before.seq
         append = self._append_next

@@ -1,5 +1,5 @@
 """Storage in PostgreSQL through psycopg and its pool; needs the extra `postgresql`.
 
-Event streams have tables of their own: an append is one statement, and NOTIFY wakes waiting readers. The option
-`schema` of the URL names the schema of the tables, which are created if they are missing.
+Event streams have their own tables: an append is one statement, and NOTIFY wakes waiting readers. The option `schema`
+of the URL names the schema of the tables, which are created if they are missing.
 """

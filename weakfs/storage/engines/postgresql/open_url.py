@@ -17,7 +17,7 @@ class PostgresStorage(SyncStorage):
         super().__init__(AsyncPostgresStorage(_database(url)), run=run_in_place)
 
     def event_store(self) -> PostgresEventStore:
-        """Open the event streams of the same schema, on connections of their own."""
+        """Open the event streams of the same schema, on their own connections."""
         return PostgresEventStore(self._url)
 
 

@@ -1,6 +1,6 @@
 """Keys and values in Redis: a hash for each key with its value and version, and a sorted set of all keys.
 
-All of them are in one slot of a cluster. To use many machines, use event streams, each of which has a slot of its own.
+All of them are in one slot of a cluster. To use many machines, use event streams, each of which has its own slot.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class RedisStorage(SyncStorage):
         super().__init__(AsyncRedisStorage(_client(url)), run=run_in_place)
 
     def event_store(self) -> RedisEventStore:
-        """Open the event streams of the same namespace, on connections of their own."""
+        """Open the event streams of the same namespace, on their own connections."""
         return RedisEventStore(self._url)
 
 
