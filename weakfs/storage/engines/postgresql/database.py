@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
-import time
 import warnings
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
+from weakfs.storage.engines.postgresql.notifications import AsyncNotifications, Notifications, SyncNotifications
 from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
 from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError, check_size
 
@@ -53,17 +50,17 @@ _IS_COMPLETE = (
 )
 # The maximum size of the values of one statement, in bytes: the server reads it into a buffer of a gigabyte.
 LARGEST = (1 << 30) - (1 << 20)
-# How long to wait for a connection, and how long a listener that lost its connection pauses, in seconds.
-CONNECT, PAUSE = 10.0, 1.0
+# How long to wait for a connection, in seconds.
+CONNECT = 10.0
 # The pool gives up connecting after this many seconds, because it doubles the pauses between its attempts: no pause
 # left over from an outage is as long as a call waits.
 RECONNECT = CONNECT / 2
-# After this many seconds the stream is checked anyway, in case a notification was lost with its connection.
-LONGEST_WAIT = 5.0
 
 
 class Database(ABC):
     """Statements on a pool of connections, and notifications. Each call is a transaction."""
+
+    notifications: Notifications
 
     def __init__(self, url: str) -> None:
         self._conninfo, options = take_options(url, {"schema"})
@@ -72,20 +69,10 @@ class Database(ABC):
             raise ValueError(f"invalid schema {self.schema!r}: use lower-case letters, digits and underscores only")
         self.url, self._secret_url = redacted(url), url
         self._settings = {"autocommit": True, "connect_timeout": int(CONNECT), "application_name": "weakfs"}
-        # The number of notifications received for each stream.
-        self.seen = Counter[str]()
 
     @abstractmethod
     async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
         """Execute statements as one transaction, and return the rows of the last one."""
-
-    @abstractmethod
-    async def listen(self) -> None:
-        """Start counting the notifications of each stream."""
-
-    @abstractmethod
-    async def notified(self, stream: str, seen: int, timeout: float) -> None:
-        """Wait until more than `seen` notifications of the stream have been received."""
 
     @abstractmethod
     async def close(self) -> None: ...
@@ -93,6 +80,10 @@ class Database(ABC):
     @property
     def channel(self) -> str:
         return f"weakfs_{self.schema}"
+
+    @property
+    def listen_statement(self) -> bytes:
+        return f'LISTEN "{self.channel}"'.encode()
 
     async def make_tables(self) -> None:
         """Create the tables if they are missing, and warn if the server may lose acknowledged changes.
@@ -148,7 +139,7 @@ class SyncDatabase(Database):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         with self.errors(is_change=False):
-            psycopg.connect(self._conninfo, **self._settings).close()  # type: ignore[arg-type]
+            self._connect().close()
         self._pool = ConnectionPool(
             self._conninfo,
             kwargs=self._settings,
@@ -159,10 +150,16 @@ class SyncDatabase(Database):
             open=True,
             name="weakfs",
         )
-        self._woken = threading.Condition()
-        self._listener: threading.Thread | None = None
-        self._listening: psycopg.Connection | None = None
-        self._is_closed = False
+        self.notifications = SyncNotifications(self._connect_listener)
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
+
+    def _connect_listener(self) -> psycopg.Connection:
+        with self.errors(is_change=False):
+            connection = self._connect()
+            connection.execute(self.listen_statement)
+            return connection
 
     async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
         self.check_sizes(statements)
@@ -188,42 +185,8 @@ class SyncDatabase(Database):
                     rows = _fetch(connection.execute(self.sql(statement), parameters or None, binary=True))
             return rows
 
-    async def listen(self) -> None:
-        with self._woken:
-            if self._listener is None:
-                self._listening = self._connect_listener()
-                self._listener = threading.Thread(target=self._listen, name="weakfs-listen", daemon=True)
-                self._listener.start()
-
-    def _connect_listener(self) -> psycopg.Connection:
-        with self.errors(is_change=False):
-            connection = psycopg.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
-            connection.execute(f'LISTEN "{self.channel}"'.encode())
-            return connection
-
-    def _listen(self) -> None:
-        while not self._is_closed:
-            try:
-                connection = self._listening or self._connect_listener()
-                self._listening = connection
-                for notification in connection.notifies():
-                    with self._woken:
-                        self.seen[notification.payload] += 1
-                        self._woken.notify_all()
-            except (psycopg.Error, StorageError):
-                # Nothing is lost: waiting readers also check their streams from time to time.
-                self._listening = None
-                if not self._is_closed:
-                    time.sleep(PAUSE)
-
-    async def notified(self, stream: str, seen: int, timeout: float) -> None:
-        with self._woken:
-            self._woken.wait_for(lambda: self.seen[stream] != seen, min(timeout, LONGEST_WAIT))
-
     async def close(self) -> None:
-        self._is_closed = True
-        if self._listening is not None:
-            self._listening.close()
+        await self.notifications.close()
         self._pool.close()
 
 
@@ -242,12 +205,23 @@ class AsyncDatabase(Database):
             open=False,
             name="weakfs",
         )
-        self._listener: asyncio.Task[None] | None = None
-        self._woken: dict[str, asyncio.Event] = {}
+        self.notifications = AsyncNotifications(self._connect_listener)
+
+    async def _connect(self) -> psycopg.AsyncConnection:
+        return await psycopg.AsyncConnection.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
+
+    async def _connect_listener(self) -> psycopg.AsyncConnection:
+        connection = await self._connect()
+        try:
+            await connection.execute(self.listen_statement)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
 
     async def open(self) -> None:
         with self.errors(is_change=False):
-            await (await psycopg.AsyncConnection.connect(self._conninfo, **self._settings)).close()  # type: ignore[arg-type]
+            await (await self._connect()).close()
             await self._pool.open()
 
     async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
@@ -275,51 +249,8 @@ class AsyncDatabase(Database):
                     rows = await cursor.fetchall() if cursor.description else []
             return rows
 
-    async def listen(self) -> None:
-        if self._listener is None:
-            listening = asyncio.Event()
-            self._listener = asyncio.create_task(self._listen(listening))
-            await asyncio.wait(
-                [self._listener, waiting := asyncio.ensure_future(listening.wait())],
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            waiting.cancel()
-
-    async def _listen(self, listening: asyncio.Event) -> None:
-        while True:
-            try:
-                async with self._listening() as connection:
-                    listening.set()
-                    async for notification in connection.notifies():
-                        self.seen[notification.payload] += 1
-                        if woken := self._woken.pop(notification.payload, None):
-                            woken.set()
-            except psycopg.Error:
-                # Nothing is lost: waiting readers also check their streams from time to time.
-                listening.set()
-                await asyncio.sleep(PAUSE)
-
-    @asynccontextmanager
-    async def _listening(self) -> AsyncIterator[psycopg.AsyncConnection]:
-        connection = await psycopg.AsyncConnection.connect(self._conninfo, **self._settings)  # type: ignore[arg-type]
-        try:
-            await connection.execute(f'LISTEN "{self.channel}"'.encode())
-            yield connection
-        finally:
-            await connection.close()
-
-    async def notified(self, stream: str, seen: int, timeout: float) -> None:
-        if self.seen[stream] == seen:
-            woken = self._woken.setdefault(stream, asyncio.Event())
-            try:
-                await asyncio.wait_for(woken.wait(), min(timeout, LONGEST_WAIT))
-            except TimeoutError:
-                return
-
     async def close(self) -> None:
-        if self._listener is not None:
-            self._listener.cancel()
-            await asyncio.wait([self._listener])
+        await self.notifications.close()
         await self._pool.close()
 
 

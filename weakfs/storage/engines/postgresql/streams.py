@@ -159,17 +159,18 @@ class AsyncPostgresEventStore(PagedEventStore):
         number = await self.head(stream)
         if number > after or timeout <= 0:
             return number
-        await self._database.listen()
+        notifications = self._database.notifications
+        await notifications.listen()
         end = time.monotonic() + timeout
         while True:
-            seen = self._database.seen[stream]
+            seen = notifications.seen[stream]
             # Marked before reading the head, so that any later append sends a notification.
             await self._database.rows((_WATCH, [stream]), is_change=False)
             number = await self.head(stream)
             left = end - time.monotonic()
             if number > after or left <= 0:
                 return number
-            await self._database.notified(stream, seen, left if number else min(left, PAUSE))
+            await notifications.wait(stream, seen, left if number else min(left, PAUSE))
 
     async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
         digests = sorted(map(check_digest, contents))
