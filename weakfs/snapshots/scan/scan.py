@@ -16,12 +16,10 @@ from itertools import islice
 from typing import cast
 
 from weakfs.filesystem.errors import fault
-from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import FileTree, Node, tree_of
-from weakfs.session.blobs.blob import Stored
+from weakfs.reducers.tree.node import tree_of
 from weakfs.session.interruption import check_interrupted, is_interruptible
 from weakfs.snapshots.directory.entries import TEMPORARY
 from weakfs.snapshots.directory.permissions import close_directory, open_directory
@@ -30,6 +28,7 @@ from weakfs.snapshots.scan.directory_stack import Frame, refusal, release, reope
 from weakfs.snapshots.scan.scan_limits import STRIDE, Interruptible, ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, Scan, canonical_name, host_name, trusted
+from weakfs.snapshots.scan.unchanged_entries import can_replace, has_exactly, unchanged_leaf
 from weakfs.snapshots.store import manifests
 from weakfs.snapshots.store.errors import StoreUnwritable
 from weakfs.snapshots.store.manifests import NO_DIGEST, NO_STATUS, Status, clamped
@@ -242,7 +241,7 @@ class _Scanner:
         name = canonical_name(host)
         known = frame.known
         if known is not None and known.statuses.get(host) == status:
-            leaf = self._still_kept(known.tree._entry(name), known)
+            leaf = unchanged_leaf(known.tree._entry(name), known, self.sink)
             if leaf is not None:
                 frame.nodes[name] = leaf
                 return
@@ -258,21 +257,9 @@ class _Scanner:
             raise refusal(error, f"{frame.path}/{name}") from error
         if known is not None:
             old = known.tree._entry(name)
-            if type(old) is tuple and _alike(old, leaf, is_kept=self.sink.trusts(known.token)):
+            if type(old) is tuple and can_replace(old, leaf, is_kept=self.sink.trusts(known.token)):
                 leaf = old
         frame.nodes[name] = leaf
-
-    def _still_kept(self, leaf: Leaf, known: Directory) -> Leaf | None:
-        """Return a cached leaf, read from our sink's source; `None` if our sink does not keep its content."""
-        content = leaf[leaves.CONTENT]
-        if self.sink.trusts(known.token) or type(content) is not Stored:
-            return leaf
-        if not self.sink.keeps(content.digest):
-            return None
-        if content.source is self.sink.source:
-            return leaf
-        here = Stored(content.digest, content.size, self.sink.source)
-        return leaves.file(here, mode=leaf[leaves.MODE], at=leaf[leaves.MODIFIED_AT])
 
     def _leaf(self, frame: Frame, host: str, name: str, status: Status) -> Leaf:
         kind = stat.S_IFMT(status[0])
@@ -318,7 +305,7 @@ class _Scanner:
         if frame.is_same:
             return cast(Directory, known)
         mode, modified_at = stat.S_IMODE(frame.status[0]), clamped(frame.status[2])
-        if known is not None and _is_tree_of(known.tree, frame.nodes, mode, modified_at):
+        if known is not None and has_exactly(known.tree, frame.nodes, mode, modified_at):
             tree = known.tree
         else:
             tree = tree_of(frame.nodes, mode=mode, modified_at=modified_at, created_at=modified_at)
@@ -343,21 +330,3 @@ class _Scanner:
                 target = cast(str, cast(Leaf, frame.nodes[name])[leaves.CONTENT])
             rows.append((name, status, digest, target))
         return manifests.encode(mode, modified_at, rows)
-
-
-def _alike(old: Leaf, new: Leaf, *, is_kept: bool) -> bool:
-    """Return whether a cached leaf can replace a new one: equal in all respects, and read from the right source."""
-    one, other = old[leaves.CONTENT], new[leaves.CONTENT]
-    if old[leaves.MODE] != new[leaves.MODE] or old[leaves.MODIFIED_AT] != new[leaves.MODIFIED_AT]:
-        return False
-    if type(one) is Stored and type(other) is Stored:
-        return one == other and (is_kept or one.source is other.source)
-    return type(one) is type(other) and one == other
-
-
-def _is_tree_of(tree: FileTree, nodes: dict[str, Node], mode: int, modified_at: int) -> bool:
-    """Return whether a tree has exactly these node objects."""
-    if tree.mode != mode or tree.modified_at != modified_at:
-        return False
-    known = dict(maps.items(tree._children))
-    return len(known) == len(nodes) and all(known.get(name) is node for name, node in nodes.items())
