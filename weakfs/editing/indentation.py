@@ -48,7 +48,7 @@ class Indents:
             return there + self.extra(indent[len(given) :])
         more = [pair for pair in self.pairs if pair[0].startswith(indent)]
         if more:
-            given, there = min(more, key=lambda pair: len(pair[0]))
+            given, there = min(more, key=lambda pair: (len(pair[1]), len(pair[0])))
             return there[: max(0, len(there) - len(self.extra(given[len(indent) :])))]
         return self.extra(indent)
 

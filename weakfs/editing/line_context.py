@@ -15,7 +15,7 @@ TRIPLE_QUOTES = ('"""', "'''")
 
 @frozen
 class LineContext:
-    """The context of a line: brackets opened on earlier lines, or a multi-line string."""
+    """The context of a line: parentheses and square brackets opened on earlier lines, or a multi-line string."""
 
     depth: int
     in_string: bool
@@ -27,7 +27,7 @@ def contexts(texts: Sequence[str], in_string: bool) -> Iterator[LineContext]:
     # A bracket that is closed without being opened here is open from the start.
     depth = -min(0, *accumulate(changes, initial=0))
     for text, change in zip(texts, changes, strict=True):
-        closes = not in_string and text[:1] in CLOSING
+        closes = 0 if in_string else _closed_first(text)
         yield LineContext(max(0, depth - closes), in_string)
         quotes = sum(map(text.count, TRIPLE_QUOTES))
         if not in_string:
@@ -35,10 +35,15 @@ def contexts(texts: Sequence[str], in_string: bool) -> Iterator[LineContext]:
         in_string ^= quotes % 2 == 1
 
 
+def _closed_first(text: str) -> int:
+    """Return the number of brackets that a line closes before anything else, as `});` closes one."""
+    return len(text[: len(text) - len(text.lstrip(")]}"))].replace("}", ""))
+
+
 def _opened(text: str) -> int:
-    """Return the number of brackets that a line opens, minus those that it closes."""
+    """Return the number of brackets that a line opens, minus those that it closes. Braces enclose blocks."""
     bare = STRING.sub("", text) if '"' in text or "'" in text else text
-    return sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}"))
+    return sum(map(bare.count, "([")) - sum(map(bare.count, ")]"))
 
 
 def opened_at(text: str) -> int | None:

@@ -69,22 +69,33 @@ class Reindentation:
     """The indentation of each line of a new text at one place of a file.
 
     `nearby` are indentations of lines around that place. `in_string` is true if a multi-line string was opened above
-    it. Raise `DoubtfulIndentation` if the lines that both texts have contradict one another.
+    it, `are_lines` if the quote has whole lines. Raise `DoubtfulIndentation` if the lines that both texts have
+    contradict one another.
     """
 
     def __init__(
-        self, old: Sequence[OldLine], new: Sequence[NewLine], nearby: Sequence[str], *, in_string: bool = False
+        self,
+        old: Sequence[OldLine],
+        new: Sequence[NewLine],
+        nearby: Sequence[str],
+        *,
+        in_string: bool = False,
+        are_lines: bool = False,
     ) -> None:
         self.old = old
         self.new = new
         self.nearby = nearby
         self.starts_in_string = in_string
+        self.are_lines = are_lines
         self._indents: dict[int, str] = {}
 
     @cached_property
     def hangs(self) -> bool:
         """Whether the quoted text begins after its first line's indentation, while the other lines have theirs."""
         if not self.old or self.old[0].indent or not self.old[0].actual:
+            return False
+        # A whole line of brackets is known only by its indentation.
+        if self.are_lines and not any(map(str.isalnum, self.old[0].text)):
             return False
         first = self.old[0].actual
         others = [(line.indent, line.actual) for line in self.old[1:] if line.actual is not None]

@@ -66,7 +66,7 @@ def similar_path(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] =
         return found
     directory, name = parent(path), path.rpartition("/")[2]
     beside = [entry.name for entry in look.entries(directory) if may_propose(join(directory, entry.name))]
-    near = get_close_matches(name, beside, n=1)
+    near = get_close_matches(name, beside, n=1) or [other for other in beside if name.startswith(f"{other} ")]
     if near:
         return join(directory, near[0])
     same = _within(filter(may_propose, _of_name(look, directory, name)), MAX_SAME)

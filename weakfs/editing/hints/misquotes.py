@@ -32,10 +32,12 @@ ELIDED = re.compile(
 ELIDED_INSIDE = re.compile(r"(?<=[^\S\n])(?:\.{3,}|…)(?=[^\S\n])")
 MARKER = re.compile(r"(?P<search><{5,9}[ \t]*(?:SEARCH|ORIGINAL))|(?P<divider>={5,9})|>{5,9}[ \t]*(?:REPLACE|UPDATED)")
 DIFF_HEADER = re.compile(r"@@|--- [ab/]|\+\+\+ [ab/]|diff --git ")
+FENCE = re.compile(r"(`{3,}|~{3,})[^`]*")
 # `html.unescape` raises an error for a number of more than 4,300 digits.
 LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{16}")
 
 SINGLE_TO_DOUBLE, DOUBLE_TO_SINGLE = str.maketrans("'", '"'), str.maketrans('"', "'")
+TO_BACKTICKS = str.maketrans("'\"", "``")
 
 MOST_PARTS = 8
 
@@ -91,6 +93,15 @@ def _pasted(old: str) -> Iterator[Misquote]:
             searched,
             is_sure=True,
         )
+    fenced = _in_fence(old)
+    if fenced is not None:
+        yield Misquote(
+            "markdown_fence",
+            "it is in a Markdown fence, which is not part of the file",
+            "give only the lines inside the fence",
+            fenced,
+            meant_text="the text inside the fence",
+        )
     for bare in _without_marks(old):
         yield Misquote(
             "diff_marks",
@@ -98,6 +109,12 @@ def _pasted(old: str) -> Iterator[Misquote]:
             "give the text without the marks",
             bare,
         )
+
+
+def _in_fence(old: str) -> str | None:
+    lines = old.strip().split("\n")
+    fence = FENCE.fullmatch(lines[0])
+    return "\n".join(lines[1:-1]) if fence and len(lines) > 2 and lines[-1].strip() == fence[1] else None
 
 
 def without_numbers(old: str, numbered: re.Pattern[str]) -> str:
@@ -160,12 +177,22 @@ def _unescaped(old: str) -> Iterator[Misquote]:
 
 
 def _requoted(old: str) -> Iterator[Misquote]:
-    """Yield readings with single quotes in place of double ones, and the other way round."""
+    """Yield readings with single quotes in place of double ones, and the other way round; then with backticks."""
     if "'" in old or '"' in old:
         for table in (SINGLE_TO_DOUBLE, DOUBLE_TO_SINGLE, SINGLE_TO_DOUBLE | DOUBLE_TO_SINGLE):
             yield Misquote(
                 "quotes",
                 "its quotes are single where the file has double ones, or the other way round",
+                "give the quotes as they are in the file",
+                old.translate(table),
+                meant_text="the text with the other quotes",
+            )
+    backticks = (TO_BACKTICKS,) if "`" not in old else (str.maketrans("`", "'"), str.maketrans("`", '"'))
+    if any(quote in old for quote in "'\"`"):
+        for table in backticks:
+            yield Misquote(
+                "quotes",
+                "it has quotes where the file has backticks, or the other way round",
                 "give the quotes as they are in the file",
                 old.translate(table),
                 meant_text="the text with the other quotes",

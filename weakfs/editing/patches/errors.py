@@ -14,6 +14,10 @@ QUOTED = 160
 MAX_MESSAGE = 1400
 
 NO_MARK = "has no mark; start each line of an update with ' ' if it stays, '-' if it is removed or '+' if it is added"
+RETURNS_ALONE = (
+    "the lines of the file end in a carriage return alone, and a patch divides lines only at line feeds; "
+    "use edit_file, or convert the line ends first"
+)
 NO_LINES = "the hunk has no lines; give the lines that change, with '-' and '+', below it"
 
 

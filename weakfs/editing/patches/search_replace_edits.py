@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from weakfs.editing.hints.refusals import AmbiguousTarget, EditError, TargetNotFound
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
-from weakfs.editing.patches.errors import PatchProblem
+from weakfs.editing.patches.errors import RETURNS_ALONE, PatchProblem
 from weakfs.editing.patches.matching.line_index import Run, spliced
 from weakfs.editing.patches.matching.text_search import text_pieces
 from weakfs.editing.patches.operations import Block
@@ -201,6 +201,8 @@ def _missing(text: str, old: str, new: str) -> EditError:
         lines = error.lines
     except EditError as error:
         return error
+    if "\r" in text.replace("\r\n", ""):
+        return TargetNotFound(RETURNS_ALONE, lines=lines, matches=0)
     return TargetNotFound(
         f"the text to replace is not in it as whole lines, only as part of others, as on line {lines[0]}; give "
         "those lines as they are, from start to end",

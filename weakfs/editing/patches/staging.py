@@ -157,7 +157,8 @@ class Stage:
                 raise Refused(
                     PatchProblem(
                         "hunk_rejected",
-                        f"cannot delete {path!r}: it contains more than the patch says; read it again",
+                        f"cannot delete {path!r}: it contains more than the patch says; read it again, and "
+                        "remove all its lines, or delete it without a diff",
                         path,
                         operation.line,
                     )

@@ -49,6 +49,9 @@ class DiffLines:
     def hunks(self) -> list[Hunk]:
         """Parse the hunks of one file. Raise `PatchParseError` if there is none."""
         found: list[Hunk] = []
+        above = next((at for at in range(self.at, len(self.lines)) if self.lines[at].strip()), self.at)
+        if self.lines[above : above + 1] and self.lines[above].startswith("@@"):
+            self.at = above
         while self.at < len(self.lines) and self.lines[self.at].startswith("@@"):
             found.append(self._hunk())
         if not found:

@@ -18,6 +18,7 @@ SUBMODULE = 0o160000
 KIND = 0o170000
 
 _MODE = re.compile(r"[0-7]{1,6}")
+_TIME = re.compile(r" \d{4}-\d\d-\d\d[ T]\d\d:\d\d:.*")
 _INDEX = re.compile(r"index [0-9a-f]+\.\.[0-9a-f]+(?: ([0-7]{6}))?")
 
 
@@ -38,6 +39,8 @@ def parse_unified(text: str) -> tuple[Operation, ...]:
         raise malformed(
             1, "it is not a unified diff but SEARCH/REPLACE blocks; send it with patch_format='search_replace'"
         )
+    if not operations and any(line.rstrip() == "***************" for line in lines):
+        raise malformed(1, "it is a context diff; send a unified diff, as git diff and diff -u write it")
     if not operations:
         raise malformed(1, "there is no diff in it; start with '--- a/path' and '+++ b/path', then '@@ -1,3 +1,4 @@'")
     return tuple(operations)
@@ -105,6 +108,10 @@ class _Reader(DiffLines):
                 if header.names is None:
                     header.names = self._two_names()[:2]
                 self.at += 2
+                header.hunks = self.hunks()
+                break
+            if line.startswith("@@") and header.names is not None:
+                # The names in the first line suffice, as for git.
                 header.hunks = self.hunks()
                 break
             if line.startswith(("Binary files ", "GIT binary patch")):
@@ -250,9 +257,22 @@ def _adds_to_nothing(header: _Header, old: str, new: str) -> bool:
 
 
 def _other_paths(old: str, new: str) -> tuple[str, ...]:
-    """Return other possible paths of a diff without a git header: the old name, and both without their first part."""
-    others = dict.fromkeys((old, new.partition("/")[2], old.partition("/")[2]))
+    """Return other possible paths of a diff without a git header.
+
+    They are the old name, and both without their first part; then all of them without a time or remark after the name.
+    """
+    names = new, old, new.partition("/")[2], old.partition("/")[2]
+    others = dict.fromkeys((*names, *map(_without_remark, names)))
     return tuple(name for name in others if name and name != new)
+
+
+def _without_remark(name: str) -> str:
+    """Return a name without a time or "(remark)" that blanks separate from it, instead of the tab that diff writes."""
+    bare = name.rstrip(" ")
+    if bare.endswith(")"):
+        return bare.rpartition(" (")[0].rstrip(" ")
+    time = _TIME.search(bare)
+    return bare[: time.start()].rstrip(" ") if time else bare
 
 
 _HEADERS = {

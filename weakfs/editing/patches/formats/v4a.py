@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from weakfs.editing.patches.errors import NO_LINES, NO_MARK, PatchParseError, malformed, quoted
+from weakfs.editing.patches.formats.diff_names import name_and_time, paths_of
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
@@ -81,6 +82,8 @@ def parse_v4a(text: str, *, as_codex: bool = False) -> tuple[Operation, ...]:
 
 def _no_beginning(lines: list[str], at: int) -> PatchParseError:
     remedy = f"start it with {BEGIN!r}"
+    if BEGIN in lines[at] and "\\n" in lines[at]:
+        remedy += ", and write its line breaks as line breaks, not as \\n"
     if lines[at].startswith(("diff --git ", "--- ", "Index: ", "@@ -")):
         remedy = f"it looks like a unified diff: apply it with patch_format='unified', or {remedy}"
     if looks_like_search_replace("\n".join(lines)):
@@ -190,6 +193,7 @@ class _Reader:
         move_to = None
         if self.at < self.last and self._operation_line().startswith(MOVE):
             move_to = self._path(MOVE)
+        self._skip_diff_names({path, move_to or path})
         hunks: list[Hunk] = []
         while self.at < self.last:
             line = self.lines[self.at]
@@ -204,6 +208,16 @@ class _Reader:
         if not hunks and move_to is None:
             raise malformed(start, f"the update of {quoted(path)} has no lines; give the lines that change, below '@@'")
         return UpdateFile(path, start, tuple(hunks), move_to)
+
+    def _skip_diff_names(self, paths: set[str]) -> None:
+        """Skip the '---' and '+++' lines of a unified diff below an update, if they repeat its paths above '@@'."""
+        if self.is_codex or self.at + 2 >= self.last or not self.lines[self.at + 2].startswith("@@"):
+            return
+        old, new = self.lines[self.at : self.at + 2]
+        if old.startswith("--- ") and new.startswith("+++ "):
+            names = paths_of(name_and_time(old[4:])[0] or "", name_and_time(new[4:])[0] or "")
+            if set(map(_from_root, names)) <= set(map(_from_root, paths)):
+                self.at += 2
 
     def _below_empty_lines(self) -> int:
         at = self.at
@@ -238,7 +252,7 @@ class _Reader:
             raise self._no_lines(start)
         if self.at < self.last and self.lines[self.at][0] not in "@*":
             raise self._unmarked()
-        at_end = self.at < self.last and self.lines[self.at].rstrip() == END_OF_FILE
+        at_end = self.at < self.last and self._is_end_of_file(self.lines[self.at].rstrip())
         self.at += at_end
         above = _empty_lines(lines) if first + 1 == start else 0
         below = _empty_lines(reversed(lines)) if above < len(lines) and not lines[-1] else 0
@@ -254,6 +268,9 @@ class _Reader:
             old_unended=not unended.isdisjoint(" -"),
             new_unended=not unended.isdisjoint(" +"),
         )
+
+    def _is_end_of_file(self, line: str) -> bool:
+        return line == END_OF_FILE or (line.lower() == END_OF_FILE.lower() and not self.is_codex)
 
     def _body(self) -> tuple[tuple[int, ...], set[str]]:
         """Parse the lines of a hunk; return those without a mark, and the marks of those that end without a newline."""
@@ -290,6 +307,10 @@ class _Reader:
             self.at + 1,
             f"{quoted(line)} {NO_MARK}",
         )
+
+
+def _from_root(path: str) -> str:
+    return path.removeprefix("./").lstrip("/")
 
 
 def _empty_lines(lines: Iterable[str]) -> int:

@@ -10,7 +10,7 @@ from weakfs.class_decorators import frozen
 from weakfs.editing.hints.diagnosis import QuotedFile, Subject
 from weakfs.editing.hints.similarity import alike
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.errors import clipped_message, quoted
+from weakfs.editing.patches.errors import RETURNS_ALONE, clipped_message, quoted
 from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.operations import Hunk
@@ -87,6 +87,8 @@ class Mismatches:
         marked = self._context_without_mark(hunk)
         if marked is not None:
             return marked
+        if self._ends_in_returns(hunk):
+            return RETURNS_ALONE, ()
         near = cursor if hunk.start is None else max(0, hunk.start - 1)
         anchor = quoted(hunk.anchors[-1].strip()) if hunk.anchors else ""
         whose = f"its anchor {anchor}"
@@ -120,6 +122,10 @@ class Mismatches:
             return None
         why = f"{quoted(changed)} is a line of the file, including its {changed[0]!r}"
         return f"{why}, at line {at + 1}; start each line of context with a ' ' before the text of the line", (at + 1,)
+
+    def _ends_in_returns(self, hunk: Hunk) -> bool:
+        """Return whether the lines of a hunk are in the file, but divided by carriage returns alone."""
+        return self.document.has_returns and "\r".join(hunk.old) in "\n".join(self.document.lines)
 
     def _is_unmarked(self, line: str) -> bool:
         return self._is_line(line) and not (line[0] == "-" and self._is_line(line[1:]))

@@ -66,7 +66,7 @@ def _reindentation(document: Document, place: Place) -> Reindentation:
     around = islice(document.lines, max(0, place.at - NEARBY), at + NEARBY)
     nearby = [_indent(line) for line in around if line.strip()]
     quotes = sum(line.count(quotes) for line in islice(document.lines, place.at) for quotes in TRIPLE_QUOTES)
-    return Reindentation(old, new, nearby, in_string=quotes % 2 == 1)
+    return Reindentation(old, new, nearby, in_string=quotes % 2 == 1, are_lines=True)
 
 
 def _below_anchor(document: Document, place: Place) -> Place:

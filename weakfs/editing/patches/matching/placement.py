@@ -201,6 +201,8 @@ class Search:
                 if at < 0:
                     continue
                 place = Place(at, hunk, level, notes)
+                if level > BLANKS_PASSED:
+                    self._refuse_above(hunk)
                 if self._is_free(place) and (self.takes_first or not self.document.occurs_again(old, level, at)):
                     return place
                 found = [*islice(self._free(hunk, level, start), MAX_PLACES + 1)]
@@ -209,6 +211,17 @@ class Search:
                 if found:
                     return Place(found[0], hunk, level, notes)
         raise Misfit(self._why_not_free(hunk))
+
+    def _refuse_above(self, hunk: Hunk) -> None:
+        """Raise `Misfit` if a hunk that fits only loosely after the previous one fits exactly above that."""
+        at = -1 if self.takes_first or not self.cursor else next(self._free(hunk, BLANKS_PASSED, 0), -1)
+        if 0 <= at < self.cursor:
+            raise Misfit(
+                f"it fits at line {at + 1}, above the place of the hunk before it, and below that only apart from "
+                "indentation or typographic characters; put hunks in the order of the file",
+                lines=(at + 1,),
+                is_all=True,
+            )
 
     def _starts(self, hunk: Hunk) -> Iterator[int]:
         """Yield where to search from: the previous hunk, then as many lines before it as the hunk has as context."""
