@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import gc
 import os
+import stat
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from errno import ENOTSUP
+from errno import EINVAL, ELOOP, ENOTSUP, ENXIO
 
 try:
     import fcntl as fcntl  # for the other modules, which take it from here
@@ -40,14 +41,28 @@ O_PATH = _flag("O_PATH")
 # On Windows, line endings are changed in a file that is opened without this flag.
 O_BINARY = _flag("O_BINARY")
 
-# The flags for opening one of weakfs's own files by name.
-READ_FOLLOWING = os.O_RDONLY | O_CLOEXEC | O_BINARY
-READ = READ_FOLLOWING | O_NOFOLLOW
+# The flags for creating one of weakfs's own files.
 CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_BINARY
 
 
+# The errors of `open_regular_file` for a name that is taken by something else.
+NOT_A_REGULAR_FILE = frozenset((EINVAL, ELOOP, ENXIO))
+
 # The number of new objects for which a collection takes a millisecond.
 MANY = 10_000
+
+
+def open_regular_file(path: str, *, follow: bool = False) -> int:
+    """Open one of weakfs's own files for reading, without waiting, and return its descriptor.
+
+    Raise `OSError` with an errno in `NOT_A_REGULAR_FILE` for a directory, a FIFO, a device or a socket, and, unless
+    `follow`, for a link.
+    """
+    descriptor = os.open(path, os.O_RDONLY | O_CLOEXEC | O_BINARY | O_NONBLOCK | (0 if follow else O_NOFOLLOW))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(EINVAL, "it is not a regular file", path)
+    return descriptor
 
 
 def require_linux(action: str, remedy: str) -> None:

@@ -117,8 +117,8 @@ class Session(Undo):
         comes near this limit. It only refuses files that were made to exhaust memory.
 
         Blobs in the sidecar directory `NAME.blobs` are read when they are needed; those missing there are logged, and
-        listed by `missing_blobs`. Raise `SessionFileError` naming what is wrong and where, `UnsupportedVersion` for a
-        newer format, and `OSError` if the file cannot be read.
+        listed by `missing_blobs`. The file may be a pipe with up to 1 GiB. Raise `SessionFileError` naming what is
+        wrong and where, `UnsupportedVersion` for a newer format, and `OSError` if the file cannot be read.
         """
         from weakfs.session.files.session_file import load_session
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from errno import ENOENT
+from itertools import repeat
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from attrs import frozen
@@ -13,12 +18,32 @@ from fixtures.sessions.kinds import Counted, Step, Total, registry
 from weakfs import InMemoryFilesystem, Record, Registry, Session, SessionFileError, event
 from weakfs.backends import HostMount
 from weakfs.session import UnknownType
+from weakfs.session.files import session_file
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     story.tell().save(tmp_path / "session.json")
     return tmp_path / "session.json"
+
+
+@contextmanager
+def piped(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Yield the path of a pipe into which a thread writes pieces until there are no more, or nobody reads them."""
+    reader, writer = os.pipe()
+
+    def write() -> None:
+        with suppress(BrokenPipeError), open(writer, "wb", buffering=0) as stream:
+            for piece in pieces:
+                stream.write(piece)
+
+    thread = Thread(target=write)
+    thread.start()
+    try:
+        yield f"/dev/fd/{reader}"
+    finally:
+        os.close(reader)
+        thread.join()
 
 
 class Listener:
@@ -52,6 +77,46 @@ def test_the_error_for_a_folder_names_the_way_to_open_it(tmp_path: Path) -> None
     story.tell().copy_to(tmp_path / "work")
     with pytest.raises(IsADirectoryError, match=r"work': it is a directory; open .* with Session\.open"):
         Session.load(tmp_path / "work")
+
+
+def test_a_device_is_refused_without_reading_it(tmp_path: Path) -> None:
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    for path in ("/dev/zero", "/dev/null", tmp_path / "zeros"):
+        with pytest.raises(SessionFileError, match="is a device and not a session file; check the path"):
+            Session.load(path)
+
+
+def test_a_huge_file_that_is_no_session_is_refused_without_reading_it(tmp_path: Path) -> None:
+    (tmp_path / "sparse").touch()
+    os.truncate(tmp_path / "sparse", 1 << 40)
+    with pytest.raises(SessionFileError, match="this is not a session file"):
+        Session.load(tmp_path / "sparse")
+
+
+def test_a_session_is_loaded_from_a_pipe(saved: Path) -> None:
+    with piped([saved.read_bytes()]) as path:
+        session = Session.load(path, registry=registry())
+    assert session.to_bytes() == Session.load(saved, registry=registry()).to_bytes()
+
+
+@pytest.mark.parametrize("piece", [bytes(1 << 16), b'{"' * (1 << 15)])
+def test_a_pipe_without_an_end_is_refused(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_file, "MOST_PIPED", 1 << 21)
+    with piped(repeat(piece)) as path, pytest.raises(SessionFileError, match="has more than 2097152 bytes"):
+        Session.load(path)
+
+
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"cannot load .*: the name of a file cannot contain NUL; use another name"):
+        Session.load("a\0b")
+    with pytest.raises(ValueError, match=r"cannot save to .*: the name of a file cannot contain NUL; use another name"):
+        Session(session_id="s").save("a\0b")
+
+
+def test_the_error_for_a_looping_link_names_it_and_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match=f"cannot load '{tmp_path / 'loop'}': .*; check the path and its permissions"):
+        Session.load(tmp_path / "loop")
 
 
 def test_loading_reads_no_clock_and_generates_no_id(saved: Path) -> None:

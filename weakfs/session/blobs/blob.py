@@ -25,6 +25,14 @@ class PieceSource(ContentSource, Protocol):
         ...
 
 
+class SizedSource(ContentSource, Protocol):
+    """A source that needs the size of a blob, so that it reads no more than that."""
+
+    def read_content(self, content: Stored) -> bytes:
+        """Return a blob as `read` does."""
+        ...
+
+
 @runtime_checkable
 class FileSource(Protocol):
     """A source whose files contain blobs verbatim, so that the operating system can copy them."""
@@ -78,7 +86,12 @@ class Stored:
 
     def join(self) -> bytes:
         """Read the blob without caching it. Raise `MissingBlob` if its source does not have it."""
-        return self.source.read(self.digest)
+        source = self.source
+        return (
+            cast(SizedSource, source).read_content(self)
+            if hasattr(source, "read_content")
+            else source.read(self.digest)
+        )
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the blob in pieces if it is large and its source can do that, else as one piece.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from os import PathLike
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
@@ -34,6 +35,11 @@ from weakfs.session.state import SessionState
 
 # Enough bytes to tell one document from another, since they include the checksum.
 HEAD = 128
+# How many times a file is read that others replace meanwhile.
+ATTEMPTS = 5
+# A pipe may be endless. It is read in pieces of this size, up to this many bytes.
+PIECE = 1 << 20
+MOST_PIPED = 1 << 30
 
 logger = logging.getLogger("weakfs.session")
 
@@ -58,7 +64,7 @@ def _save(
     embed: bool,
 ) -> SaveReport:
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
-    target = os.path.realpath(path)
+    target = os.path.realpath(_name_of(path, "save to"))
     made = Document(rules, embed=embed, others=others, folder=os.path.dirname(target))
     with _explained(session, made):
         document = JsonObject({**header, **made.of(line)})
@@ -147,20 +153,84 @@ def _begins(path: str, head: bytes) -> bool:
         return stream.read(len(head)) == head
 
 
+def _name_of(path: str | PathLike[str], verb: str) -> str:
+    """Return a path as text. Raise `ValueError` if no file can have it."""
+    name = os.fsdecode(path)
+    if "\0" in name:
+        raise ValueError(f"cannot {verb} {name!r}: the name of a file cannot contain NUL; use another name")
+    return name
+
+
 def load_session(session: SessionState, path: str | PathLike[str], *, max_expansion: float | None = FACTOR) -> None:
     """Fill a new session from a file; see `Session.load`."""
     check_factor(max_expansion)
+    name = _name_of(path, "load")
+    folder = BlobFolder(name)
+    with garbage_collection_paused():
+        for attempt in range(1, ATTEMPTS + 1):
+            data, status = _read_file(name)
+            document = _Read(session, data, folder, Expansion(len(data), max_expansion))
+            # Whoever saves over the file removes the blobs that the new one does not need.
+            if attempt == ATTEMPTS or not document.external or not _is_replaced(name, status):
+                document.give_to(session)
+                return
+
+
+def _read_file(name: str) -> tuple[bytes, os.stat_result]:
+    """Return the contents of a file or a pipe, and its status. Raise `SessionFileError` for one that has no end."""
     try:
-        with open(path, "rb") as stream:
-            data = stream.read()
+        with open(name, "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if stat.S_ISREG(status.st_mode):
+                return _read_regular(stream, status.st_size), status
+            if not (stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)):
+                raise SessionFileError(f"{name!r} is a device and not a session file; check the path")
+            return _read_pipe(stream), status
     except FileNotFoundError as error:
         problem = "there is no such file; check the path, or begin a new session with Session()"
-        raise FileNotFoundError(error.errno, f"cannot load {os.fspath(path)!r}: {problem}") from None
+        raise FileNotFoundError(error.errno, f"cannot load {name!r}: {problem}") from None
     except IsADirectoryError as error:
         problem = "it is a directory; open a session that is stored in a folder with Session.open"
-        raise IsADirectoryError(error.errno, f"cannot load {os.fspath(path)!r}: {problem}") from None
-    with garbage_collection_paused():
-        _read_into(session, data, BlobFolder(os.fspath(path)), Expansion(len(data), max_expansion))
+        raise IsADirectoryError(error.errno, f"cannot load {name!r}: {problem}") from None
+    except OSError as error:
+        raise OSError(
+            error.errno, f"cannot load {name!r}: {error.strerror}; check the path and its permissions"
+        ) from error
+
+
+def _read_regular(stream: IO[bytes], size: int) -> bytes:
+    if size > LARGE:
+        beginning = stream.read(HEAD)
+        if not beginning.lstrip().startswith(b"{"):
+            raise SessionFileError("this is not a session file; its format must be a JSON object", where="$")
+        stream.seek(0)
+    try:
+        return stream.read()
+    except MemoryError:
+        raise SessionFileError(f"the file has {size} bytes, which do not fit into the memory of this process") from None
+
+
+def _read_pipe(stream: IO[bytes]) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while piece := stream.read(PIECE):
+        size += len(piece)
+        if (not pieces and not piece.lstrip().startswith(b"{")) or size > MOST_PIPED:
+            raise SessionFileError(
+                f"what comes through the pipe is not a session file, or has more than {MOST_PIPED} bytes; write it to "
+                f"a file, and load that"
+            )
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _is_replaced(name: str, status: os.stat_result) -> bool:
+    """Return whether a regular file was replaced since it was read."""
+    try:
+        now = os.stat(name)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and not os.path.samestat(now, status)
 
 
 class _Nowhere:
@@ -174,49 +244,58 @@ def load_session_bytes(session: SessionState, data: bytes, *, max_expansion: flo
     """Fill a new session from the bytes of a session file; see `Session.from_bytes`."""
     check_factor(max_expansion)
     with garbage_collection_paused():
-        _read_into(session, data, None, Expansion(len(data), max_expansion))
+        _Read(session, data, None, Expansion(len(data), max_expansion)).give_to(session)
 
 
-def _read_into(session: SessionState, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
-    is_unchanged = is_intact(data)
-    pools = [pool.section for pool in session._parts()[0].registry.pools]
-    document = sections_of(data, pools) if is_unchanged and len(data) >= LARGE else None
-    document = _checked(_parsed(data) if document is None else document)
-    fields = Fields(document, "$")
-    fields.take("format", str)
-    fields.take("version", int)
-    checksum = fields.take("sha256", str)
-    header = {
-        "session_id": fields.take("session_id", str),
-        "origin_id": fields.take("origin_id", str),
-        "counter": fields.take("counter", int),
-    }
-    try:
-        loaded = LoadedDocument(session._parts()[0], fields, folder or _Nowhere(), expansion)
-        loaded.close()
-        fields.done()
-    except (RecursionError, MemoryError, OverflowError) as error:
-        raise SessionFileError(f"the file was not written by a session: {error}") from None
-    if not (is_unchanged or is_rewritten(document, checksum)):
-        raise SessionFileError(
-            "the contents do not match the checksum: the file was damaged or changed after it was saved; "
-            "restore it from a copy",
-            where="$.sha256",
-        )
-    if folder is None:
-        session._set_parts(loaded.rules, loaded.line, header)
-        return
-    external = [content for content in loaded.blobs if type(content) is Stored and content.source is folder]
-    missing = folder.missing(external) if external else ()
-    for content in missing:
-        logger.warning(
-            "the content %s of %d bytes is missing from the session's sidecar directory: put %r back from a copy; "
-            "whatever needs it cannot be read until then",
-            content.digest.hex(),
-            content.size,
-            folder.place(content.digest),
-        )
-    session._set_parts(loaded.rules, loaded.line, header, partial(folder.missing, missing) if missing else None)
+class _Read:
+    """The session in a file that was read and checked."""
+
+    def __init__(self, session: SessionState, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
+        is_unchanged = is_intact(data)
+        pools = [pool.section for pool in session._parts()[0].registry.pools]
+        document = sections_of(data, pools) if is_unchanged and len(data) >= LARGE else None
+        document = _checked(_parsed(data) if document is None else document)
+        fields = Fields(document, "$")
+        fields.take("format", str)
+        fields.take("version", int)
+        checksum = fields.take("sha256", str)
+        self._header = {
+            "session_id": fields.take("session_id", str),
+            "origin_id": fields.take("origin_id", str),
+            "counter": fields.take("counter", int),
+        }
+        try:
+            loaded = LoadedDocument(session._parts()[0], fields, folder or _Nowhere(), expansion)
+            loaded.close()
+            fields.done()
+        except (RecursionError, MemoryError, OverflowError) as error:
+            raise SessionFileError(f"the file was not written by a session: {error}") from None
+        if not (is_unchanged or is_rewritten(document, checksum)):
+            raise SessionFileError(
+                "the contents do not match the checksum: the file was damaged or changed after it was saved; "
+                "restore it from a copy",
+                where="$.sha256",
+            )
+        self._rules, self._line, self._folder = loaded.rules, loaded.line, folder
+        # The blobs in the sidecar directory.
+        self.external = [
+            content for content in loaded.blobs if type(content) is Stored and content.source is folder is not None
+        ]
+
+    def give_to(self, session: SessionState) -> None:
+        """Make a new session the one in the file, and log which blobs are missing."""
+        folder, still_missing = self._folder, None
+        if folder is not None and self.external and (missing := folder.missing(self.external)):
+            for content in missing:
+                logger.warning(
+                    "the content %s of %d bytes is missing from the session's sidecar directory: put %r back from a "
+                    "copy; whatever needs it cannot be read until then",
+                    content.digest.hex(),
+                    content.size,
+                    folder.place(content.digest),
+                )
+            still_missing = partial(folder.missing, missing)
+        session._set_parts(self._rules, self._line, self._header, still_missing)
 
 
 def _parsed(data: bytes) -> Any:

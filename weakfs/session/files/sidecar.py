@@ -10,6 +10,7 @@ import errno
 import logging
 import os
 import re
+import stat
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -20,10 +21,10 @@ from weakfs.platforms import (
     HAS_DIRECTORY_DESCRIPTORS,
     HAS_FILE_LOCKS,
     HAS_PERMISSION_BITS,
+    NOT_A_REGULAR_FILE,
     O_CLOEXEC,
-    READ,
-    READ_FOLLOWING,
     fcntl,
+    open_regular_file,
 )
 from weakfs.session.blobs.blob import LARGE, ContentSource, FileSource, Stored, checked, content_written
 from weakfs.session.blobs.file_copy import copy_range
@@ -59,40 +60,36 @@ class BlobFolder:
 
     def read(self, digest: bytes) -> bytes:
         """Return a blob. Raise `MissingBlob` naming its digest and file if it is missing or does not match."""
-        path = self.place(digest)
-        try:
-            with open(path, "rb") as stream:
-                content = stream.read()
-        except (FileNotFoundError, NotADirectoryError):
-            raise self._missing(digest) from None
-        return checked(digest, content, path)
+        with os.fdopen(self._open(digest), "rb") as stream:
+            return checked(digest, stream.read(), self.place(digest))
+
+    def read_content(self, content: Stored) -> bytes:
+        """Return a blob as `read` does. A file of another size is not read."""
+        return b"".join(self.read_pieces(content))
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
         """Yield a blob piece by piece. Raise `MissingBlob` after the last piece if it was damaged."""
-        path = self.place(content.digest)
+        descriptor = self._open(content.digest)
         try:
-            descriptor = os.open(path, READ_FOLLOWING)
-        except (FileNotFoundError, NotADirectoryError):
-            raise self._missing(content.digest) from None
-        try:
-            found = sha256(b"blob %d\0" % content.size)
-            for piece in read_pieces(descriptor, 0, os.fstat(descriptor).st_size):
+            found, size = sha256(b"blob %d\0" % content.size), os.fstat(descriptor).st_size
+            for piece in read_pieces(descriptor, 0, size) if size == content.size else ():
                 found.update(piece)
                 yield piece
         finally:
             os.close(descriptor)
-        if found.digest() != content.digest:
+        if size != content.size or found.digest() != content.digest:
             raise MissingBlob(
-                f"the content {content.digest.hex()} was damaged or changed; put it back from a copy",
-                where=path,
+                f"the content {content.digest.hex()} of {content.size} bytes was damaged or changed; put it back from "
+                f"a copy",
+                where=self.place(content.digest),
                 digest=content.digest,
             )
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
         """Open the file of a blob, for the operating system to copy it; return `None` if there is none."""
         try:
-            return os.open(self.place(digest), READ), 0
-        except OSError:
+            return self._open(digest), 0
+        except (MissingBlob, OSError):
             return None
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
@@ -100,14 +97,27 @@ class BlobFolder:
 
         It is not verified, and is shorter than `size` at the end of the blob.
         """
-        try:
-            descriptor = os.open(self.place(digest), READ_FOLLOWING)
-        except (FileNotFoundError, NotADirectoryError):
-            raise self._missing(digest) from None
+        descriptor = self._open(digest)
         try:
             return b"".join(read_pieces(descriptor, offset, size))
         finally:
             os.close(descriptor)
+
+    def _open(self, digest: bytes) -> int:
+        """Open the file of a blob. Raise `MissingBlob` if there is no regular file with its name."""
+        path = self.place(digest)
+        try:
+            return open_regular_file(path, follow=True)
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._missing(digest) from None
+        except OSError as error:
+            if error.errno not in NOT_A_REGULAR_FILE:
+                raise
+            raise MissingBlob(
+                f"the content {digest.hex()} is not in a regular file; put the file back from a copy",
+                where=path,
+                digest=digest,
+            ) from None
 
     def _missing(self, digest: bytes) -> MissingBlob:
         return MissingBlob(
@@ -185,13 +195,20 @@ class BlobFolder:
         return _size(self.place(digest)) != next(iter(candidates)).size
 
     def keep_only(self, needed: Collection[bytes]) -> None:
-        """Remove the blobs that are not needed and the folders that this leaves empty; other files stay."""
+        """Remove the blobs that are not needed and the folders that this leaves empty; other files stay.
+
+        Nothing is removed behind a link: other session files may use what is there.
+        """
         self.remove(digest for digest, _ in list(self._all()) if digest not in needed)
 
     def remove(self, digests: Iterable[bytes]) -> None:
         """Remove blobs. One that cannot be removed does no harm: it is logged, and the next save tries again."""
+        if os.path.islink(self.path):
+            return
         for digest in digests:
-            self._remove_file(self.place(digest))
+            place = self.place(digest)
+            if not os.path.islink(os.path.dirname(place)):
+                self._remove_file(place)
         for folder in (*self._folders(), self.path):
             with suppress(OSError):
                 os.rmdir(folder)
@@ -234,7 +251,11 @@ class BlobFolder:
     def _write_all(self, wanted: Mapping[bytes, Iterable[Stored]], others: Sequence[ContentSource]) -> list[bytes]:
         """Write blobs under temporary names, one at a time, all durable on return; return the digests written."""
         self._clear_new()
-        os.mkdir(os.path.join(self.path, NEW), 0o700)
+        new = os.path.join(self.path, NEW)
+        try:
+            os.mkdir(new, 0o700)
+        except FileExistsError as error:
+            raise OSError(error.errno, f"the directory {new!r} cannot be emptied; move it away") from error
         mode = self._mode()
         at_once = len(wanted) > FEW and HAS_DIRECTORY_DESCRIPTORS
         written: list[bytes] = []
@@ -268,18 +289,21 @@ class BlobFolder:
         place = self.place(digest)
         with suppress(FileExistsError):
             os.mkdir(os.path.dirname(place), self._folder_mode())
-        os.replace(self._new_place(digest), place)
+        try:
+            os.replace(self._new_place(digest), place)
+        except (IsADirectoryError, NotADirectoryError) as error:
+            taken = place if os.path.isdir(place) else os.path.dirname(place)
+            raise OSError(error.errno, f"something else has the name of {taken!r}; move it away") from error
 
     def _new_place(self, digest: bytes) -> str:
         return os.path.join(self.path, NEW, digest.hex())
 
     def _clear_new(self) -> None:
         folder = os.path.join(self.path, NEW)
-        try:
-            names = os.listdir(folder)
-        except OSError:
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            self._remove_file(folder)
             return
-        for name in names:
+        for name in os.listdir(folder):
             self._remove_file(os.path.join(folder, name))
         with suppress(OSError):
             os.rmdir(folder)
@@ -356,7 +380,9 @@ def _write_over(descriptor: int, pieces: Iterable[bytes]) -> None:
 
 
 def _size(path: str) -> int:
+    """Return the size of a regular file, -1 if there is none."""
     try:
-        return os.stat(path, follow_symlinks=False).st_size
+        status = os.stat(path, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
         return -1
+    return status.st_size if stat.S_ISREG(status.st_mode) else -1
