@@ -13,11 +13,12 @@ from typing import Any, Literal, TypeVar
 
 from weakfs.backends import HostFilesystem, MountedFilesystem
 from weakfs.filesystem import Filesystem
+from weakfs.integrations.judged_reads import Request, judged_read
 from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.messages import a_type
 from weakfs.tools import Toolset
 from weakfs.tools.calls.external_call import ExternalCallFailed
-from weakfs.tools.permissions.guard import check_may_show, guarded
+from weakfs.tools.permissions.guard import check_fits_inline, check_may_show, guarded, point_of, refuse_partial_read
 
 try:
     from acp import RequestError
@@ -89,7 +90,6 @@ class SessionClient(Client):
                 f"the host; give a toolset with a HostFilesystem"
             )
         self._root = PurePosixPath(files.root)
-        self._files: Filesystem = files
         self._recorder = ToolRecorder(toolset, caller, undo_failed)
         self._permission = permission
         self._on_update = on_update
@@ -139,19 +139,21 @@ class SessionClient(Client):
     ) -> ReadTextFileResponse:
         """Read a text file in the directory."""
         offset = max(line or 1, 1) - 1
-        count = -1 if limit is None else limit
-        files, place = self._guarded("read"), self._path(path)
+        toolset, place = self._recorder.toolset, self._path(path)
+        request = Request("read_text_file", "read", place)
+        work = partial(_text, path=place, offset=offset, limit=limit)
+        caller = self._recorder.caller
 
         def read() -> str:
-            found = files.read(place, offset=offset, limit=count)
-            check_may_show(files, found.path)
-            return found.content
+            return judged_read(toolset, toolset.filesystem, request, work, shown=str, caller=caller)
 
         return ReadTextFileResponse(content=await self._work(path, read))
 
     async def write_text_file(self, session_id: str, path: str, content: str, **kwargs: Any) -> WriteTextFileResponse:
         """Write a text file, as part of the running tool's call or as a separate call."""
-        write = partial(self._guarded("write").write, self._path(path), content)
+        toolset = self._recorder.toolset
+        files = guarded(toolset.filesystem, toolset.capability, toolset.policy, "write")
+        write = partial(files.write, self._path(path), content)
         self._written += 1
         own_id = f"{session_id}-write-{self._written}"
         try:
@@ -221,16 +223,13 @@ class SessionClient(Client):
         arguments = tool.raw_input if isinstance(tool.raw_input, dict) else {}
         await self._recorder.begin(tool.kind or "other", {"title": tool.title, **arguments}, tool.tool_call_id)
 
-    def _guarded(self, operation: Literal["read", "write"]) -> Filesystem:
-        toolset = self._recorder.toolset
-        return guarded(self._files, toolset.capability, toolset.policy, operation)
-
     def _path(self, path: str) -> str:
-        """Return the path in the filesystem for a path on the host."""
+        """Return the path that rules and messages of the toolset use for a path on the host."""
         given = PurePosixPath(path)
         if not given.is_absolute() or not given.is_relative_to(self._root):
             raise RequestError.invalid_params({"path": path, "reason": f"the path is not below {self._root}"})
-        return f"/{given.relative_to(self._root)}"
+        own, point = f"/{given.relative_to(self._root)}", point_of(self._recorder.toolset.filesystem)
+        return own if point is None else point.mounted("/" if own == "/." else own)
 
     async def _work(self, path: str, work: Callable[[], T]) -> T:
         """Use a file, after handling earlier updates; raise errors in the protocol's form."""
@@ -240,3 +239,14 @@ class SessionClient(Client):
             raise RequestError.resource_not_found(path) from missing
         except (OSError, ValueError) as refused:
             raise RequestError.invalid_params({"path": path, "reason": str(refused)}) from refused
+
+
+def _text(files: Filesystem, *, path: str, offset: int, limit: int | None) -> str:
+    """Return lines of a text; raise `PermissionError` if they may not be shown, or not all that were asked for."""
+    found = files.read(path, offset=offset, limit=-1 if limit is None else limit)
+    check_may_show(files, found.path)
+    if found.truncated and (limit is None or found.limit != limit):
+        size = files.read_bytes(found.path, limit=0).size_bytes
+        refuse_partial_read(found.path, size, len(found.content.encode()))
+    check_fits_inline(files, found.path, found.content)
+    return found.content

@@ -12,7 +12,7 @@ from weakfs.filesystem import Filesystem, normalize
 from weakfs.integrations.anthropic.memory_commands import Refused, numbered, shown_places
 from weakfs.messages import clip
 from weakfs.tools import Receipt, Tool, ToolCall, ToolContext, ToolResult, require_filesystem
-from weakfs.tools.permissions import GuardedFilesystem, check_may_show
+from weakfs.tools.permissions import GuardedFilesystem, check_fits_inline, check_may_show
 from weakfs.tools.results import answer_verbatim, summarize
 
 # The number of lines shown before and after a change.
@@ -101,6 +101,7 @@ def _view(params: EditorParams, files: Filesystem, max_characters: int | None) -
     if max_characters is not None and len(content) > max_characters:
         note = f"\n[{len(content) - max_characters} more characters; use view_range to see them]"
         content = content[:max_characters]
+    check_fits_inline(files, path, content)
     return _cat(content, params.path, first) + note
 
 

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from weakfs.filesystem import Filesystem
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
-from weakfs.tools.permissions import check_may_show
+from weakfs.tools.permissions import check_fits_inline, check_may_show
 from weakfs.tools.results import answer_verbatim, summarize
 
 ROOT = "/memories"
@@ -81,6 +81,7 @@ def _view(params: MemoryParams, files: Filesystem) -> str:
         start, end = params.view_range
         first = max(1, start) - 1
         lines = lines[first : len(lines) if end == -1 else end]
+    check_fits_inline(files, path, "\n".join(lines))
     return f"Here's the content of {given} with line numbers:\n" + "\n".join(numbered(lines, first + 1))
 
 

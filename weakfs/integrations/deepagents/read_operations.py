@@ -27,7 +27,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.integrations.deepagents.exchange import Dialect, answered, exchange_of
 from weakfs.messages import plural
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
-from weakfs.tools.permissions import check_may_show
+from weakfs.tools.permissions import check_fits_inline, read_shown
 
 # The maximum number of matches of a search; the result says if there are more.
 MAX_MATCHES = 10_000
@@ -93,6 +93,7 @@ def read(params: ReadParams, *, context: ToolContext) -> ToolResult[Receipt]:
     if text is None:
         if len(data) > MAX_BINARY_SIZE:
             raise ValueError(f"File '{path}': Binary file exceeds maximum preview size of {MAX_BINARY_SIZE} bytes")
+        check_fits_inline(fs, path, data)
         encoded = FileData(content=base64.standard_b64encode(data).decode(), encoding="base64")
         return answered(context, ReadResult(file_data=encoded), f"{plural(len(data), 'byte')} of {path}")
     reminder = check_empty_content(text)
@@ -100,6 +101,7 @@ def read(params: ReadParams, *, context: ToolContext) -> ToolResult[Receipt]:
         result = ReadResult(file_data=FileData(content=reminder, encoding="utf-8"))
     else:
         result = slice_read_response(FileData(content=text, encoding="utf-8"), params.offset, params.limit)
+        check_fits_inline(fs, path, result.file_data["content"] if result.file_data else "")
         if exchange_of(context).dialect == "sandbox" and result.next_offset is not None and result.file_data:
             result.file_data["content"] = result.file_data["content"].removesuffix("\n")
     return answered(context, result, f"read {path}")
@@ -179,15 +181,16 @@ def _download(fs: Filesystem, path: str) -> FileDownloadResponse:
     if not path.startswith("/"):
         return FileDownloadResponse(path=path, error="invalid_path")
     try:
-        return FileDownloadResponse(path=path, content=_content(fs, path))
+        content = _content(fs, path)
+        check_fits_inline(fs, path, content)
+        return FileDownloadResponse(path=path, content=content)
     except (OSError, ValueError) as error:
         return FileDownloadResponse(path=path, error=error_code_of(error))
 
 
 def _content(fs: Filesystem, path: str) -> bytes:
     """Return the bytes of a file; refuse a file that its owner may not read, even in memory and for root."""
-    found = fs.read_bytes(path)
-    check_may_show(fs, found.path)
+    found = read_shown(fs, path)
     if not _may_read(fs, path):
         raise fault(PermissionError, EACCES, f"cannot read {path!r}: its owner may not read it; change its mode first")
     return found.content

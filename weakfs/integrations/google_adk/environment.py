@@ -16,7 +16,7 @@ from weakfs.session import Session
 from weakfs.tools import Capability, Policy, Receipt, Tool, ToolContext, ToolResult, Toolset, require_filesystem
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
-from weakfs.tools.permissions import check_may_show
+from weakfs.tools.permissions import check_fits_inline, read_shown
 from weakfs.tools.results import answer, summarize
 
 MAX_OUTPUT = 1 << 20
@@ -178,8 +178,8 @@ def execute(params: ExecuteParams, *, context: ToolContext) -> ToolResult[ShellR
 def read_file(params: FileParams, *, context: ToolContext) -> ToolResult[Receipt]:
     """Read a whole file."""
     files = require_filesystem(context)
-    found = files.read_bytes(params.path)
-    check_may_show(files, found.path)
+    found = read_shown(files, params.path)
+    check_fits_inline(files, found.path, found.content)
     _exchange(context).content = found.content
     return answer(Receipt(summary_text=summarize(f"read {params.path}")))
 

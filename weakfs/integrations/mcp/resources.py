@@ -6,7 +6,9 @@ import asyncio
 import json
 import mimetypes
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from itertools import islice
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
@@ -15,11 +17,12 @@ from attrs import frozen
 from mcp.shared.exceptions import MCPError
 
 from weakfs.filesystem import FileEntry, Filesystem, normalize
-from weakfs.integrations.mcp.calls import Context
+from weakfs.integrations.judged_reads import Request, judged_read
+from weakfs.integrations.mcp.calls import Context, caller_of
 from weakfs.integrations.past_files import past_files
 from weakfs.session import SessionError
-from weakfs.tools import Toolset, build_tool_context
-from weakfs.tools.permissions import check_may_show
+from weakfs.tools import Toolset
+from weakfs.tools.permissions import check_fits_inline, read_shown
 
 SCHEME = "weakfs"
 PAGE = 500
@@ -53,8 +56,8 @@ def uri_of(path: str) -> str:
 class Resources:
     """Handlers of `resources/list`, `resources/templates/list` and `resources/read`.
 
-    The toolset's capability and policy apply here too. Hidden files and everything in hidden directories can be read
-    but are not listed.
+    The toolset's capability and policy apply here too; custom rules judge a request like a call of that name. Hidden
+    files and everything in hidden directories can be read but are not listed.
     """
 
     def __init__(self, toolset: Toolset) -> None:
@@ -63,7 +66,10 @@ class Resources:
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """List one page of the files, in the order of their paths. O(files before the page)."""
         after = _after(None if params is None else params.cursor)
-        found = await asyncio.to_thread(self._page, after)
+        try:
+            found = await asyncio.to_thread(self._page, after, caller_of(context))
+        except (OSError, ValueError, SessionError) as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from None
         cursor = urlsafe_b64encode(found[PAGE - 1].path.encode()).decode() if len(found) > PAGE else None
         resources = [
             types.Resource(uri=uri_of(one.path), name=one.name, mime_type=_media_type(one.path)) for one in found[:PAGE]
@@ -87,47 +93,52 @@ class Resources:
         """Read a file as text or bytes, or list a directory."""
         uri = str(params.uri)
         try:
-            contents = await asyncio.to_thread(self._contents, uri)
+            contents = await asyncio.to_thread(self._contents, uri, caller_of(context))
         except (OSError, ValueError, SessionError) as error:
             raise MCPError(_code(context), str(error), {"uri": uri}) from None
         return types.ReadResourceResult(contents=[contents])
 
-    def _page(self, after: str | None) -> tuple[FileEntry, ...]:
-        beyond = (one for one in _files(self._guarded(self._toolset.filesystem), "/", after) if one.is_file)
-        return tuple(islice(beyond, PAGE + 1))
+    def _page(self, after: str | None, caller: str) -> tuple[FileEntry, ...]:
+        def read(files: Filesystem) -> tuple[FileEntry, ...]:
+            return tuple(islice((one for one in _files(files, after) if one.is_file), PAGE + 1))
 
-    def _contents(self, uri: str) -> types.TextResourceContents | types.BlobResourceContents:
+        request = Request("resources/list", "list", "/")
+        return judged_read(self._toolset, self._toolset.filesystem, request, read, shown=_paths, caller=caller)
+
+    def _contents(self, uri: str, caller: str) -> types.TextResourceContents | types.BlobResourceContents:
         place = Place.of(uri)
-        files = self._guarded(self._toolset.filesystem if place.at is None else self._past(place.at))
-        if files.is_directory(place.path):
-            kinds = {one.name: "directory" if one.is_directory else "file" for one in files.list(place.path)}
-            entries = [{"name": name, "type": kind} for name, kind in kinds.items()]
-            return types.TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(entries))
-        found = files.read_bytes(place.path)
-        check_may_show(files, found.path)
-        data = found.content
-        media_type = _media_type(place.path)
-        try:
-            return types.TextResourceContents(uri=uri, mime_type=media_type, text=data.decode())
-        except UnicodeDecodeError:
-            return types.BlobResourceContents(uri=uri, mime_type=media_type, blob=b64encode(data).decode())
-
-    def _guarded(self, files: Filesystem) -> Filesystem:
-        toolset = self._toolset
-        if toolset.capability is None and toolset.policy is None:
-            return files
-        context = build_tool_context(
-            session=getattr(files, "session", toolset.session),
-            filesystem=files,
-            limits=toolset.limits,
-            capability=toolset.capability,
-            policy=toolset.policy,
-            operation="read",
+        files = self._toolset.filesystem if place.at is None else self._past(place.at)
+        request = Request("resources/read", "read", place.path, place.at)
+        return judged_read(
+            self._toolset, files, request, partial(_contents, uri, place.path), shown=_text, caller=caller
         )
-        return files if context.filesystem is None else context.filesystem
 
     def _past(self, at: str) -> Filesystem:
         return past_files(self._toolset.filesystem, int(at) if at.isascii() and at.isdigit() and len(at) < 19 else at)
+
+
+def _contents(uri: str, path: str, files: Filesystem) -> types.TextResourceContents | types.BlobResourceContents:
+    """Return the contents of a file, or the entries of a directory as JSON."""
+    if files.is_directory(path):
+        kinds = {one.name: "directory" if one.is_directory else "file" for one in files.list(path)}
+        entries = [{"name": name, "type": kind} for name, kind in kinds.items()]
+        return types.TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(entries))
+    found = read_shown(files, path)
+    check_fits_inline(files, found.path, found.content)
+    data = found.content
+    media_type = _media_type(path)
+    try:
+        return types.TextResourceContents(uri=uri, mime_type=media_type, text=data.decode())
+    except UnicodeDecodeError:
+        return types.BlobResourceContents(uri=uri, mime_type=media_type, blob=b64encode(data).decode())
+
+
+def _text(contents: types.TextResourceContents | types.BlobResourceContents) -> str:
+    return contents.text if isinstance(contents, types.TextResourceContents) else contents.blob
+
+
+def _paths(entries: Iterable[FileEntry]) -> str:
+    return "\n".join(entry.path for entry in entries)
 
 
 def _after(cursor: str | None) -> str | None:
@@ -142,15 +153,28 @@ def _after(cursor: str | None) -> str | None:
     return path
 
 
-def _files(files: Filesystem, directory: str, after: str | None) -> Iterator[FileEntry]:
-    """Yield the entries below a directory whose paths come after `after`, in the order of their segments."""
-    for entry in sorted(files.list(directory), key=lambda one: one.name):
-        if entry.name.startswith(".") or (after is not None and _is_before(entry.path, after)):
+def _files(files: Filesystem, after: str | None) -> Iterator[FileEntry]:
+    """Yield the entries whose paths come after `after`, in the order of their segments.
+
+    Like a search, this passes over directories below the root that cannot be read or have vanished.
+    """
+    # Not recursive, because commands may leave directories that are nested very deeply.
+    stack = [iter(_by_name(files.list("/")))]
+    while stack:
+        entry = next(stack[-1], None)
+        if entry is None:
+            stack.pop()
+        elif entry.name.startswith(".") or (after is not None and _is_before(entry.path, after)):
             continue
-        if entry.is_directory:
-            yield from _files(files, entry.path, after)
+        elif entry.is_directory:
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                stack.append(iter(_by_name(files.list(entry.path))))
         elif entry.path != after:
             yield entry
+
+
+def _by_name(entries: Iterable[FileEntry]) -> list[FileEntry]:
+    return sorted(entries, key=lambda one: one.name)
 
 
 def _is_before(path: str, after: str) -> bool:

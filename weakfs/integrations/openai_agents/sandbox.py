@@ -36,8 +36,8 @@ from weakfs.integrations.openai_agents.workspace import (
     TOOLS,
     Exchange,
     Executed,
+    content_of,
     entries_of,
-    read_shown,
     target_of,
 )
 from weakfs.reducers.apply import segments_of
@@ -154,7 +154,7 @@ class WeakfsSandboxSession(TerminalSession):
     async def _read(self, path: Path, *, limit: int | None = None, user: str | User | None = None) -> bytes:
         self._refuse_user(user)
         place = self._place(path)
-        done, content = await self._use("read_file", place, partial(read_shown, place, limit))
+        done, content = await self._use("read_file", place, partial(content_of, place, limit))
         self._check_within(done, path)
         if done.error_code == "not_found":
             raise WorkspaceReadNotFoundError(path=path, context={"message": done.message})

@@ -16,7 +16,7 @@ from weakfs.processes import CommandOptions
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
-from weakfs.tools.permissions import Operation, check_may_show
+from weakfs.tools.permissions import Operation, check_fits_inline, read_shown
 from weakfs.tools.results import answer, summarize
 
 # Replaces output that a capability keeps out of answers.
@@ -109,10 +109,10 @@ def _printed(output: str | BlobReference | None, context: ToolContext) -> bytes:
     return (NOT_SHOWN if text is None else text).encode("utf-8", "surrogateescape")
 
 
-def read_shown(place: str, limit: int | None, files: Filesystem) -> bytes:
+def content_of(place: str, limit: int | None, files: Filesystem) -> bytes:
     """Read a file whose contents may be shown in answers."""
-    found = files.read_bytes(place, limit=limit)
-    check_may_show(files, found.path)
+    found = read_shown(files, place, limit=limit)
+    check_fits_inline(files, found.path, found.content)
     return found.content
 
 

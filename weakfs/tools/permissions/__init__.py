@@ -13,7 +13,7 @@ from weakfs.lazy_names import lazy_names
 if TYPE_CHECKING:
     from weakfs.tools.permissions.capability import Capability
     from weakfs.tools.permissions.decisions import Access
-    from weakfs.tools.permissions.guard import check_may_show, guarded, may_show
+    from weakfs.tools.permissions.guard import check_fits_inline, check_may_show, guarded, may_show, read_shown
     from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
     from weakfs.tools.permissions.operations import CONTENTS, Operation
     from weakfs.tools.permissions.rules import PathPolicy, PolicyRule, Visibility
@@ -27,9 +27,11 @@ __all__ = [
     "PathPolicy",
     "PolicyRule",
     "Visibility",
+    "check_fits_inline",
     "check_may_show",
     "guarded",
     "may_show",
+    "read_shown",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -37,7 +39,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "capability": "Capability",
         "decisions": "Access",
-        "guard": "check_may_show guarded may_show",
+        "guard": "check_fits_inline check_may_show guarded may_show read_shown",
         "guarded_filesystem": "GuardedFilesystem",
         "operations": "CONTENTS Operation",
         "rules": "PathPolicy PolicyRule Visibility",

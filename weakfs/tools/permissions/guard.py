@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from errno import EACCES
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
+
+from weakfs.messages import plural
 
 if TYPE_CHECKING:
     from weakfs.backends.mounted.mount_point import MountPoint
-    from weakfs.filesystem import Filesystem
+    from weakfs.filesystem import Filesystem, ReadBytesResult
     from weakfs.tools.permissions.capability import Capability
     from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
     from weakfs.tools.permissions.operations import Operation
@@ -51,6 +53,45 @@ def check_may_show(filesystem: Filesystem | None, path: str) -> None:
             PermissionError,
             EACCES,
             f"cannot read {path!r}: the policy or the capability keeps its contents out of answers; use another file",
+        )
+
+
+def read_shown(filesystem: Filesystem, path: str, *, limit: int | None = None) -> ReadBytesResult:
+    """Return the bytes of a file, at most `limit`, for an answer that consists of them or of a part of them.
+
+    Raises `PermissionError` if no answer may quote the file, or if the capability would return less than was asked for:
+    whoever takes a part for the whole file may write it back.
+    """
+    found = filesystem.read_bytes(path, limit=limit)
+    check_may_show(filesystem, found.path)
+    if found.truncated and (limit is None or len(found.content) < limit):
+        refuse_partial_read(found.path, found.size_bytes, len(found.content))
+    return found
+
+
+def refuse_partial_read(path: str, size: int, most: int) -> NoReturn:
+    """Raise `LimitExceeded` for a file of which the capability allows to read only a part."""
+    from weakfs.tools.errors import LimitExceeded
+
+    raise LimitExceeded(
+        f"cannot read {path!r} as a whole: it has {plural(size, 'byte')}, and the capability allows {most} in one read "
+        f"(max_read_bytes); search it instead, or split it into smaller files"
+    )
+
+
+def check_fits_inline(filesystem: Filesystem, path: str, content: str | bytes) -> None:
+    """Raise `LimitExceeded` if an answer may not contain so much of a file, where it cannot refer to a blob instead."""
+    guard = guard_of(filesystem)
+    most = None if guard is None else guard.max_inline_bytes
+    if most is None:
+        return
+    size = len(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
+    if size > most:
+        from weakfs.tools.errors import LimitExceeded
+
+        raise LimitExceeded(
+            f"cannot answer with the contents of {path!r}: they have {plural(size, 'byte')}, and the capability allows "
+            f"{most} in an answer (max_inline_bytes); ask for less, or search the file instead"
         )
 
 

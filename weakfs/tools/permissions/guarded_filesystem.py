@@ -99,6 +99,11 @@ class GuardedFilesystem:
         session = getattr(self._inner, "session", None)
         return session if isinstance(session, Session) else None
 
+    @property
+    def max_inline_bytes(self) -> int | None:
+        """The maximum number of bytes of an answer, if the capability limits it."""
+        return self._access.capability.max_inline_bytes
+
     def may_name(self, path: str) -> bool:
         """Return whether a message may suggest a path: one that may be shown, listed and found."""
         return self._access.may_name(path)
