@@ -230,7 +230,7 @@ def gaps(results: Results) -> list[str]:
 
 
 EXPLANATION = (
-    "Times are medians. In brackets: our time divided by theirs, measured by taking turns in one process; "
+    "Times are medians. In brackets: our time divided by theirs, measured alternately in one process; "
     "below 1x ours is faster."
 )
 

@@ -69,8 +69,8 @@ class Tool(Generic[R_co]):
     `params` is an attrs class, a dataclass or a pydantic model; the JSON of a call is checked against its fields.
     `read_only` means that the handler changes nothing, so that a call needs no transaction. `aliases` are other names
     for parameters. `receipt` is the class of the tool's receipts: the handler returns one, and a failed call gets one
-    too. Without it, the handler may return any value, and a failed call gets a `Receipt`. `operation` is the operation
-    by which a capability and a policy judge the tool; without one, each method of the filesystem is judged by itself.
+    too. Without it, the handler may return any value, and a failed call gets a `Receipt`. `operation` is what a call of
+    the tool counts as for a capability and a policy; without one, each method of the filesystem is checked separately.
     `targets(params, context)` returns the paths of the files whose contents the caller is expected to have seen.
     `is_quick` means that the handler never takes long on files in memory, so that `Toolset.acall` runs it in the event
     loop's thread. `runs_programs` means that the handler runs programs that change files on the host: what changes in

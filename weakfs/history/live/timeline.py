@@ -64,7 +64,7 @@ class Wanted:
         if self.how == "redo":
             return session.redo(preview=preview)
         if self.how == "restore":
-            # Changes of other programs are kept; if that is impossible, the conflict is shown.
+            # Changes made by other programs are kept; if that is impossible, the conflict is shown.
             return session.restore(self.first, preview=preview, foreign="keep")
         return session.revert(range(self.first, self.last + 1), preview=preview)
 

@@ -24,7 +24,7 @@ class RewindPlugin(BasePlugin):
 
     The first event of each invocation has the number of the session's last record in its `custom_metadata`. After
     `Runner.rewind_async`, the files are restored when the next run begins; `rewind` does both at once. The restore is
-    recorded, so that `session.undo()` reverses it. Changes of other programs in a host directory are kept.
+    recorded, so that `session.undo()` reverses it. Changes made by other programs in a host directory are kept.
 
     Use a separate weakfs session for each ADK session: a rewind undoes everything that happened in it since.
     """

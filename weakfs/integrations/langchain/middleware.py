@@ -55,7 +55,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     With a checkpointer, the state of the graph holds the number of the session's last record. A run that continues from
     an earlier checkpoint, or from another branch, first rolls the session back to its state at that checkpoint if the
     thread has changed anything since. The rollback is recorded, so that `session.undo()` reverses it, and you can
-    return to the branch that was left. In a host directory, changes of other programs are kept in files that the
+    return to the branch that was left. In a host directory, changes made by other programs are kept in files that the
     session has not changed since; `foreign` is passed to `Session.rollback`.
 
     Use a separate session for each thread: going back raises `SessionError` if another thread has changed something

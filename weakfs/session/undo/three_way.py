@@ -181,8 +181,8 @@ class ThreeWay(Moments):
             now = self._present(work.line)
             known, there = external.known(before, now), external.known(now, now)
             named += external.differing(known, there)
-            # With "replace", a restore starts from the files that are there, and keeps no changes of other programs.
-            # Other reversions start from the files that the session knew.
+            # With "replace", a restore starts from the files that are there, and keeps no changes made by other
+            # programs. Other reversions start from the files that the session knew.
             starts_there = work.keeps_foreign or work.goes_to_moment
             work.outside.append(_Outside(external, known, there, there if starts_there else known))
         return named
@@ -267,4 +267,4 @@ class ThreeWay(Moments):
 def check_foreign(foreign: Foreign | None) -> None:
     """Raise `ValueError` for a choice that does not exist."""
     if foreign not in (None, "keep", "replace"):
-        raise ValueError(f"cannot treat changes of other programs as {foreign!r}; pass 'keep' or 'replace'")
+        raise ValueError(f"cannot treat changes made by other programs as {foreign!r}; pass 'keep' or 'replace'")

@@ -39,7 +39,7 @@ class Access:
     _carried: frozenset[str] = frozenset()
 
     def plain(self) -> Access:
-        """Return the same access without the operation of a tool: each operation is judged by itself."""
+        """Return the same access without the operation of a tool: each operation is checked separately."""
         return Access(self.capability, self.policy, None, self.roots)
 
     def check(self, operation: Operation, path: str, *, passing: bool = False) -> None:

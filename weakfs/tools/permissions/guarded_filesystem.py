@@ -154,7 +154,7 @@ class GuardedFilesystem:
     def _check_reversion(self, changes: Iterable[MergedPath], conflicts: Iterable[str]) -> None:
         access = self._access
         for change in changes:
-            # Changes of slices without paths are not judged: they concern no files.
+            # Changes to slices without paths are not checked: they concern no files.
             if not change.path.startswith("/"):
                 continue
             for path in filter(None, (change.source, change.path)):
@@ -414,7 +414,7 @@ class GuardedFilesystem:
         *,
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> Iterator[Checkout]:
-        """Check out the files for a program, which may see all of them; judge its changes at the end."""
+        """Check out the files for a program, which may see all of them; check its changes at the end."""
         if not isinstance(self._inner, SupportsCheckout):
             raise ToolValidationError(f"the files of {a_type(self._inner)} cannot be checked out into a directory")
         self._access.check_command()
@@ -430,7 +430,7 @@ class GuardedFilesystem:
         if not isinstance(self._inner, SupportsProcesses):
             raise ToolValidationError(no_processes(self._inner))
         self._access.check_command()
-        # Their changes are not judged, because they could not be undone.
+        # Their changes are not checked, because they could not be undone.
         self._access.check_undivided("write", why="use processes")
         self._access.check_unbounded("use processes")
         return self._inner.background

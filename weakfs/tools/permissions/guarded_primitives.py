@@ -91,7 +91,7 @@ class GuardedPrimitives(BaseFilesystem):
             self._access.check_everything(*operations, why=why, withheld=True)
         else:
             passing = searching and type(node) is FileTree
-            # Most paths are canonical and were judged above.
+            # Most paths are canonical and were checked above.
             if found != canonical or passing != searching:
                 self._access.check(self._operation, found, passing=passing)
             concealed = self._access.concealment(found) if self._reads and type(node) is tuple else None

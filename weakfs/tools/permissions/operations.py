@@ -1,4 +1,4 @@
-"""The operations by which capabilities and policies judge tools."""
+"""The operations that capabilities and policies check."""
 
 from __future__ import annotations
 

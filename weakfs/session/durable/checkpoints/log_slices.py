@@ -83,7 +83,7 @@ def event_runs(
 
 
 def continues(values: Log[Any], before: Log[Any]) -> bool:
-    """Return whether a log begins with the items of another, judged by the stretches that they share. O(log n)."""
+    """Return whether a log begins with the items of another, by comparing the stretches that they share. O(log n)."""
     length = len(before)
     if not length:
         return True
