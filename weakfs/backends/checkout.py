@@ -66,7 +66,7 @@ def private_checkout(
         bounds = ScanLimits(filesystem.limits, read_back, before, prefix=canonical, whole=whole)
         after, removed = without_set_id(before, scan(host.descriptor, InMemorySink(), bounds=bounds).tree)
         laid.set_id_removed = tuple(join(canonical, one[1:]) if one != "/" else canonical for one in removed)
-        with session.transaction():
+        with session.transaction(cause=session._cause_of_one_change()):
             for event in events_between(before, after, at=session.now()):
                 filesystem.apply(placed_below(event, canonical))
             check_made(filesystem.limits, before, after, canonical, filesystem.tree())

@@ -236,3 +236,16 @@ def test_changes_by_a_command_can_be_reverted_and_undone(files: ContainerFilesys
     assert files.exec("ls /workspace").stdout == "a\n"
     session.undo()
     assert state(files) == before
+
+
+def test_a_command_and_a_restore_are_each_undone_as_one_operation(files: ContainerFilesystem) -> None:
+    before, snapshot = files.tree().fingerprint, files.snapshot()
+    files.exec("mkdir /workspace/d; echo 1 > /workspace/d/a; echo 1 > /workspace/b; rm /etc/motd")
+    after = files.tree().fingerprint
+    files.session.undo()
+    assert files.tree().fingerprint == before
+    files.session.redo()
+    assert files.tree().fingerprint == after
+    files.restore(snapshot)
+    files.session.undo()
+    assert files.tree().fingerprint == after

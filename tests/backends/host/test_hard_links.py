@@ -114,6 +114,21 @@ def test_a_deleted_name_is_restored_as_a_hard_link_to_the_same_file(fs: HostFile
     assert file_of(root / "a") == file_of(root / "d" / "b") == before
 
 
+@pytest.mark.parametrize("change", [change for name, change in CHANGES.items() if name != "both names"])
+def test_a_change_is_undone_and_redone_under_all_names_at_once(
+    fs: HostFilesystem, root: Path, change: Callable[[HostFilesystem], object]
+) -> None:
+    before = {path: seen.essence for path, seen in record(root).items()}
+    change(fs)
+    after = {path: seen.essence for path, seen in record(root).items()}
+    fs.session.undo()
+    assert {path: seen.essence for path, seen in record(root).items()} == before
+    assert file_of(root / "a") == file_of(root / "d" / "b")
+    fs.session.redo()
+    assert {path: seen.essence for path, seen in record(root).items()} == after
+    assert file_of(root / "a") == file_of(root / "d" / "b")
+
+
 def test_a_deleted_hard_link_and_a_later_edit_of_the_file_are_both_undone(fs: HostFilesystem, root: Path) -> None:
     with pytest.raises(KeyError), fs.session.transaction():
         fs.delete("/d/b")

@@ -229,6 +229,7 @@ class ContainerFiles(HostFilesystem):
         known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id)
         changes = sorted(differences(before, after), key=lambda change: change[0])
         if changes:
+            cause = cause or self._session._cause_of_one_change()
             with self.store.sink() as sink:
                 for path, old, _ in changes:
                     there = find(known, segments_of(path))

@@ -386,8 +386,9 @@ class HostFilesystem(HostFiles):
         if events and not self._workplace.knows(before, after):
             # The scan is the only source for the state before the program ran.
             self._session.dispatch(self._seen(before, "a scan"))
+        own = self._session._cause_of_one_change() if len(events) > 1 else None
         for event in events:
-            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id), cause=own)
 
     def _record_snapshot(self, snapshot: FilesystemSnapshot) -> None:
         self._session.dispatch(self._seen(self._root.last_tree, snapshot.snapshot_id))

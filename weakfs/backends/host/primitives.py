@@ -217,8 +217,9 @@ class HostFiles(HostPaths):
             cause = self.background.cause if found else None
             for seen in self._attributed(found):
                 self._session.dispatch(seen, cause=cause)
+            own = self._session._cause_of_one_change() if others else None
             for one in events:
-                self._session.dispatch(attrs.evolve(one, filesystem=self.filesystem_id))
+                self._session.dispatch(attrs.evolve(one, filesystem=self.filesystem_id), cause=own)
             return tuple(work.journal.notes[mark:])
 
     def _attributed(self, found: list[EntryFound]) -> Iterable[Event]:

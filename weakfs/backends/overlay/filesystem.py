@@ -293,10 +293,8 @@ class OverlayFilesystem(SessionFilesystem):
         else:
             first = before(Layers(self._upper(), self._lower), event)
         may_hide = isinstance(event, EntryDeleted | EntryMoved | EntryCopied)
-        # All records have one cause, so that they are one change and are undone together.
         is_one = not first and not may_hide
-        own = None if is_one or session._line().cause is not None else session.next_id("change")
-        with nullcontext() if is_one else session.transaction(cause=own):
+        with nullcontext() if is_one else session.transaction(cause=session._cause_of_one_change()):
             for one in (*first, event):
                 session.dispatch(one)
             for one in after(Layers(self._upper(), self._lower), event) if may_hide else ():

@@ -138,7 +138,7 @@ class Mount:
         canonical = normalize(path)
         session = files._changing("run a program in", canonical)
         files._directory(canonical, "run a program in")
-        with session.transaction(shared=True):
+        with session.transaction(cause=session._cause_of_one_change(), shared=True):
             before = files.tree()
             with operations.one_at_a_time:
                 if operations.context is not None:
