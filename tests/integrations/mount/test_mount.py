@@ -70,6 +70,17 @@ def test_times_and_odd_names_are_kept(files: InMemoryFilesystem, place: Path, ru
         assert run("cat ./?*odd* 2>/dev/null || cat [!ab]*") == "odd"
 
 
+@pytest.mark.parametrize("seconds", [99_999_999_999, -99_999_999_999])
+def test_a_time_beyond_64_bits_is_the_nearest_that_can_be_saved(
+    files: InMemoryFilesystem, place: Path, run: Run, tmp_path: Path, seconds: int
+) -> None:
+    with mount(files, place):
+        run(f"echo 1 > a; touch -d @{seconds} a")
+    assert files.stat("/a").modified_ns == ((1 << 63) - 1 if seconds > 0 else -(1 << 63))
+    assert files.session is not None
+    files.session.save(tmp_path / "s.json")
+
+
 def test_impossible_operations_are_refused_and_change_nothing(place: Path) -> None:
     files = InMemoryFilesystem(limits=Limits(max_file_size=1000, max_total_size=3000, max_path_depth=3))
     files.write("/a", "a")
@@ -207,6 +218,16 @@ def test_only_one_call_works_in_a_mount(files: InMemoryFilesystem, place: Path) 
         assert first.result is not None
         assert first.result.success
         assert files.read("/a").content == "1"
+
+
+def test_a_checkout_is_undone_as_one_operation(files: InMemoryFilesystem, place: Path) -> None:
+    files.write("/a", "1")
+    with mount(files, place) as mounted, mounted.files.checkout() as work:  # type: ignore[attr-defined]
+        subprocess.run("echo 2 > a; mkdir d; echo 2 > d/b", shell=True, cwd=work.directory, check=True)
+    assert files.session is not None
+    files.session.undo()
+    assert [entry.path for entry in files.walk()] == ["/a"]
+    assert files.read("/a").content == "1"
 
 
 def test_set_id_bits_do_not_survive_a_call(files: InMemoryFilesystem, place: Path) -> None:

@@ -25,6 +25,7 @@ from weakfs.reducers.events import EntryPut
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, FILE_MODE, MODIFIED_AT
 from weakfs.reducers.tree.node import FileTree, tree_of
+from weakfs.snapshots.store.manifests import clamped
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -309,7 +310,8 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
             return 0
         if file is not None:
             self.open_files.store(file)
-        self._set_time(_named(path), modified)
+        # Programs may set times that a session cannot hold.
+        self._set_time(_named(path), clamped(modified))
         return 0
 
     def _make(self, path: str, mode: int) -> None:

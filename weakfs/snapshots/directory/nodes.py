@@ -21,6 +21,7 @@ from weakfs.snapshots.directory.birth_time import birth_time
 from weakfs.snapshots.directory.entries import host_bytes
 from weakfs.snapshots.directory.held_directory import ABSENT, PASSAGE, READ, HeldDirectory, Parent, check_regular
 from weakfs.snapshots.scan.stat_cache import canonical_name
+from weakfs.snapshots.store.manifests import clamped
 
 # Interruption is checked once per this many directory entries.
 STRIDE = 256
@@ -165,7 +166,7 @@ class ReadableDirectory(HeldDirectory):
         return self._file(segments, status, kept) if stat.S_ISREG(status.st_mode) else None
 
     def _file(self, segments: Segments, status: os.stat_result, parent: KeptOpen | None = None) -> Leaf:
-        mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+        mode, at = stat.S_IMODE(status.st_mode), clamped(status.st_mtime_ns)
         if not stat.S_ISREG(status.st_mode):
             return leaves.special(SPECIALS[stat.S_IFMT(status.st_mode)], mode=mode, at=at)
         content = cast(Content, OnDisk(self, segments, status.st_size, parent))
@@ -267,8 +268,9 @@ def _kind_of(entry: os.DirEntry[str]) -> Kind:
 
 
 def _empty_directory(status: os.stat_result) -> FileTree:
-    return FileTree({}, (), stat.S_IMODE(status.st_mode), status.st_mtime_ns, status.st_mtime_ns)
+    at = clamped(status.st_mtime_ns)
+    return FileTree({}, (), stat.S_IMODE(status.st_mode), at, at)
 
 
 def _link(target: bytes, status: os.stat_result) -> Leaf:
-    return leaves.link(names.from_bytes(target), at=status.st_mtime_ns)
+    return leaves.link(names.from_bytes(target), at=clamped(status.st_mtime_ns))

@@ -24,6 +24,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, tree_of
 from weakfs.search import GlobPattern
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.session.interruption import check_interrupted, is_interruption
+from weakfs.snapshots.store.manifests import clamped
 
 READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 READ_FOLLOWING = os.O_RDONLY | O_NONBLOCK | O_CLOEXEC
@@ -144,8 +145,8 @@ class _Import:
         return tree_of(
             nodes,
             mode=stat.S_IMODE(status.st_mode),
-            modified_at=_time(status),
-            created_at=_time(status),
+            modified_at=clamped(status.st_mtime_ns),
+            created_at=clamped(status.st_mtime_ns),
         )
 
     def _entry(
@@ -186,7 +187,7 @@ class _Import:
     ) -> Node | None:
         if self.selection.follow_symlinks == "deny":
             target = names.from_bytes(os.fsencode(os.readlink(name, dir_fd=descriptor)))
-            return leaves.link(target, at=_time(status))
+            return leaves.link(target, at=clamped(status.st_mtime_ns))
         with self._followed(name, descriptor) as handle:
             if handle is None:
                 return self._skip(path, "is a link to a path outside the directory")
@@ -246,7 +247,7 @@ class _Import:
         self.size += len(data)
         if self.on_file is not None:
             self.on_file(path, len(data))
-        return leaves.file(data, mode=stat.S_IMODE(status.st_mode), at=_time(status))
+        return leaves.file(data, mode=stat.S_IMODE(status.st_mode), at=clamped(status.st_mtime_ns))
 
     def _fits(self, path: str, size: int) -> bool:
         """Return whether a file of this size may be read; record it as skipped if not."""
@@ -299,11 +300,6 @@ def _read(descriptor: int, room: int | None) -> bytes:
         pieces.append(piece)
         left = None if left is None else left - len(piece)
     return b"".join(pieces)
-
-
-def _time(status: os.stat_result) -> int:
-    """Return when a file was modified, clamped to 64-bit nanoseconds."""
-    return min(max(status.st_mtime_ns, -(1 << 63)), (1 << 63) - 1)
 
 
 @contextmanager

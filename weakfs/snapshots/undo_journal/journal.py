@@ -11,6 +11,7 @@ belongs to, and a process that finds the journal left behind checks whether that
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
@@ -249,7 +250,7 @@ class Journal:
     def _write(self, frame: Frame) -> None:
         if self._path is None:
             self._open()
-        line = orjson.dumps(frame) + b"\n"
+        line = _encoded(frame) + b"\n"
         written = os.pwrite(self._log, line, self._end)
         if written < len(line):
             # Only part was written, so the disk is probably full: writing the rest raises the actual error.
@@ -359,7 +360,16 @@ def read_frames(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Frame]]:
     for line in lines:
         if not line.endswith(b"\n"):
             return
-        yield line, orjson.loads(line)
+        # Not orjson, which reads larger numbers than 64 bits hold as floats.
+        yield line, json.loads(line)
+
+
+def _encoded(frame: Frame) -> bytes:
+    try:
+        return orjson.dumps(frame)
+    except TypeError:
+        # Some filesystems keep times that do not fit in 64 bits.
+        return json.dumps(frame).encode()
 
 
 class Nested:
