@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -78,6 +79,19 @@ def test_an_appender_falls_back_to_append_after_changes(
     assert list(FolderEventStore(tmp_path / "a").read(STREAM)) == before
     with pytest.raises(StorageError):
         store.append(STREAM, 1, [b"second"])
+
+
+def test_nothing_is_appended_to_a_journal_that_an_older_copy_replaced(tmp_path: Path) -> None:
+    store = FolderEventStore(tmp_path / "a")
+    store.append(STREAM, 0, [b"first"])
+    append, journal = store.appender(STREAM), newest_segment(tmp_path / "a")
+    copy = shutil.copy(journal, tmp_path / "copy")
+    assert append(1, b"second", None)
+    os.replace(copy, journal)
+    assert not append(2, b"third", None)
+    with pytest.raises(StreamConflict):
+        store.append(STREAM, 2, [b"third"])
+    assert [frame.data for frame in FolderEventStore(tmp_path / "a").read(STREAM)] == [b"first"]
 
 
 def test_an_appender_is_used_again_once_a_lease_is_over(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -33,6 +34,18 @@ def test_up_to_a_kibibyte_is_kept_as_text_and_more_as_bytes() -> None:
     assert recorded("x" * 1022) == '"' + "x" * 1022 + '"'
     assert recorded("x" * 1023) == b'"' + b"x" * 1023 + b'"'
     assert isinstance(recorded("é" * 600), bytes)
+
+
+def test_recorded_json_takes_up_no_more_memory_than_it_needs() -> None:
+    recorded({"content": ""})
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        kept = [recorded({"content": "x" * size}) for size in (2_000, 3_000, 20_000)]
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 2 * sum(map(len, kept))
 
 
 def test_values_that_json_lacks_are_converted() -> None:

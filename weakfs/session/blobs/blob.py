@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, cast, final, runtime_checkable
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, cast, final, runtime_checkable
 
 from weakfs.session.errors import MissingBlob
 from weakfs.session.logger import logger
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 
 class ContentSource(Protocol):
@@ -138,15 +142,22 @@ class Held:
 
 def digest_of(content: bytes) -> bytes:
     """Return the 32-byte digest that identifies a blob: its git object id in the SHA-256 object format."""
-    # OpenSSL takes as long to load as ten modules here, and a session in memory hashes nothing before it is saved.
-    from hashlib import sha256
-
+    sha256 = _sha256()
     if len(content) < LARGE:
         return sha256(b"blob %d\0" % len(content) + content).digest()
     # Large contents are hashed without a copy.
     found = sha256(b"blob %d\0" % len(content))
     found.update(content)
     return found.digest()
+
+
+@cache
+def _sha256() -> Callable[[bytes], HASH]:
+    # OpenSSL takes as long to load as ten modules here, and a session in memory hashes nothing before it is saved.
+    # Importing it again for each digest may take longer than the digest of 3 KB.
+    from hashlib import sha256
+
+    return sha256
 
 
 def checked(digest: bytes, content: bytes, where: str) -> bytes:

@@ -84,6 +84,8 @@ class KnownDigests:
     """The digests of the contents written most recently, so that each is hashed only once."""
 
     COUNT = 64
+    # Hashing smaller contents again takes no longer than looking them up.
+    LEAST = 1 << 13
     LARGEST = 1 << 20
 
     def __init__(self) -> None:
@@ -91,6 +93,8 @@ class KnownDigests:
 
     def digest(self, content: bytes) -> str:
         """Return the digest of a blob in hexadecimal."""
+        if len(content) < self.LEAST:
+            return digest_of(content).hex()
         known = self._known.get(id(content))
         if known is not None and known[0] is content:
             return known[1]

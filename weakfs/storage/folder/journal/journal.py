@@ -279,17 +279,17 @@ class Journal:
         """
         active, number = self.active, self.head + 1
         start = offset = active.end
-        if not lock_unchanged(self.folder, active.name, active.file, start):
+        if not lock_unchanged(self.folder, active.name, active.inode, start):
             return False
         try:
-            before, seed, places = b"", active.seed, None
+            seed, places, before = active.seed, None, None
             if contents:
                 batch = Batch(offset, seed)
                 places = self._add_contents(batch, contents)
-                before, offset, seed = b"".join(batch.pieces), batch.offset, batch.seed
+                before, offset, seed = batch.pieces, batch.offset, batch.seed
             data, seed = encode_frame(number, frame, active.marker, offset, seed)
             active.kept = None
-            active.end = extend(active.file, start, before + data)
+            active.end = extend(active.file, start, b"".join((*before, data)) if before else data)
         finally:
             unlock(self.folder)
         active.seed = seed

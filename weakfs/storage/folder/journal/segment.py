@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from errno import EROFS
 
-from weakfs.storage.folder.files import Descriptor, TemporaryFolder, open_file, size_of
+from weakfs.storage.folder.files import Descriptor, TemporaryFolder, inode_of, open_file, size_of
 from weakfs.storage.folder.journal.index import (
     APART,
     EACH,
@@ -68,7 +68,8 @@ class Segment:
 
     __slots__ = (
         "_index", "_marked", "_marks", "_offsets", "contents", "end", "file", "first", "following", "frames",
-        "header_size", "kept", "last", "marker", "name", "salt", "seed", "sequence", "state_at", "stream", "stream_id",
+        "header_size", "inode", "kept", "last", "marker", "name", "salt", "seed", "sequence", "state_at", "stream",
+        "stream_id",
     )  # fmt: skip
 
     def __init__(self, file: Descriptor, sequence: int) -> None:
@@ -77,7 +78,7 @@ class Segment:
         if header.sequence != sequence:
             raise HeaderProblem(f"it is segment {header.sequence}, under the name of segment {sequence}")
         self.file, self.sequence, self.header_size = file, sequence, size
-        self.name = segment_name(sequence)
+        self.name, self.inode = segment_name(sequence), inode_of(file)
         self.salt, self.marker = header.salt, header.marker
         self.stream, self.stream_id, self.first = header.stream, header.stream_id, header.first
         self.last, self.end, self.frames, self.contents, self.state_at = header.first - 1, size, 0, 0, 0
