@@ -105,7 +105,7 @@ def test_the_snapshots_of_a_directory_are_pruned(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "no limit is given"),
+        ([], "no limit is given; pass --max-bytes, --max-age, --max-records or --max-snapshots, or --dry-run"),
         (["--max-bytes", "10X"], "is not a size"),
         (["--max-age", "1y"], "is not a duration"),
         (["--store", "x", "--max-records", "1"], "omit the option"),

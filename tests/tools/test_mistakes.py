@@ -380,7 +380,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a tag when there are no snapshots": (
         lambda any: Session().rollback("before"),
         LookupError,
-        "no snapshots were taken; take one with snapshot('before') first, or pass a record number",
+        "no snapshots are kept; take one with snapshot(tag) first, or pass a record number",
     ),
 }
 

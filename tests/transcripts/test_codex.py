@@ -272,6 +272,35 @@ def test_a_patch_that_ended_in_the_middle_leaves_its_files_unknown(imported: Imp
 
 
 @pytest.mark.parametrize(
+    ("said", "agreements"),
+    [
+        ("Failed to find expected lines in /home/ann/shop/a:\nthree", [("agreed", "rebuilt")] * 2),
+        ("Failed to find context 'def f' in /home/ann/shop/a", [("agreed", "rebuilt")] * 2),
+        ("Failed to write file a: No space left on device", [("not_checked", "not_at_all")] * 2),
+        ("", [("not_checked", "not_at_all")] * 2),
+    ],
+)
+def test_a_patch_of_one_file_that_does_not_fit_changes_nothing(
+    imported: Import, said: str, agreements: list[tuple[str, str]]
+) -> None:
+    failed = applied("2")
+    failed["payload"] |= {"success": False, "stderr": said}
+    done = imported(
+        meta(),
+        patch_call("1", "*** Add File: a", "+one"),
+        applied("1", a={"type": "add", "content": "one\n"}),
+        output("1"),
+        patch_call("2", "*** Update File: a", "@@", "-three", "+two"),
+        failed,
+        patch_call("3", "*** Update File: a", "@@", "-one", "+two"),
+        output("3"),
+    )
+
+    assert done.agreements[0] == ("agreed", "exactly")
+    assert done.agreements[1:] == agreements
+
+
+@pytest.mark.parametrize(
     ("answer", "succeeded"),
     [
         ('{"output":"x","metadata":{"exit_code":0}}', True),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from weakfs.messages import a_type
 from weakfs.session.codec.savable_events import accepted
-from weakfs.session.errors import MissingBlob, RecordsDropped, SessionError
+from weakfs.session.errors import MissingBlob, RecordsDropped
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import CommitPlace, Journal
 from weakfs.session.history.timeline import Timeline
@@ -16,7 +16,7 @@ from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.registry import Registry, check_event
 from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
 from weakfs.session.slices.table import Table
-from weakfs.session.state import SessionState, checked_text
+from weakfs.session.state import MERGING, REDUCING, SessionState, checked_text
 from weakfs.session.subscriptions import Delivery, Handler
 from weakfs.short_repr import clipped_repr
 
@@ -124,17 +124,15 @@ class SessionCore(SessionState):
             check_event(event)
             self._rules = rules = rules.knowing(type(event))
             shape = rules.registry.by_type[type(event)]
-        if self._reducing:
-            raise reducing(f"dispatch {type(event).__name__}")
         values = shape.pack(event)
         kept = accepted(shape, event, values, rules.registry)
         if kept is not event:
             event, values = kept, shape.pack(kept)
-        self._reducing = True
+        self._running = REDUCING
         try:
             state, logs = changed(rules, line.state, line.logs, event)
         finally:
-            self._reducing = False
+            self._running = None
         checked = rules.checked.get(type(event))
         if checked is not None:
             check_slices(rules, checked, event, (line.state, line.logs), (state, logs))
@@ -162,7 +160,8 @@ class SessionCore(SessionState):
         while True:
             line = self._trunk
             merged = line.copy()
-            absorb(self._rules, merged, base, branch, fork=self.session_id, at=row[0], cause=row[1])
+            with self._while_running(MERGING):
+                absorb(self._rules, merged, base, branch, fork=self.session_id, at=row[0], cause=row[1])
             if self._stored(line, merged):
                 before = line.seq
                 line.adopt(merged)
@@ -186,7 +185,7 @@ class SessionCore(SessionState):
         """
         with self.lock:
             log = self._log
-            if log is None or not log.merges or self._closed is not None or self._reducing:
+            if log is None or not log.merges or self._closed is not None or self._running is not None:
                 return False
             found = self._line() is self._trunk and log.catch_up(self)
         self._notify()
@@ -257,8 +256,3 @@ def _with_safe_initial(rules: Rules, type_: type) -> Rules:
     except (TypeError, ValueError) as error:
         raise type(error)(f"cannot install {spec.tag!r}: no file can hold its initial value: {error}") from None
     return rules if kept is value else rules.install(type_, initial=lambda: kept)
-
-
-def reducing(doing: str) -> SessionError:
-    """Return the error for a call from inside a reducer."""
-    return SessionError(f"cannot {doing} from inside a reducer: reducers are pure; do it before or after")

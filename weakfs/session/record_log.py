@@ -7,13 +7,13 @@ from time import monotonic
 from typing import TypeVar
 
 from weakfs.platforms import garbage_collection_paused
-from weakfs.session.core import reducing
 from weakfs.session.errors import MissingBlob, RecordsDropped, SessionError
 from weakfs.session.events import Record
 from weakfs.session.history.compaction import compact
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Records
 from weakfs.session.snapshots import Snapshots
+from weakfs.session.state import REPLAYING
 from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class RecordLog(Snapshots):
         from weakfs.session.replay.replay import Replay
 
         with self.lock:
-            if self._closed is not None or self._repairs:
+            if self._closed is not None or self._repairs or self._running is not None:
                 self._refuse()
             own = innermost(self, ACTIVE.get())
             target = self._line()
@@ -55,14 +55,8 @@ class RecordLog(Snapshots):
             is_new = own is None and self._base is None and not target.seq
             if origin is not None and (is_new or origin.base.seq == target.seq):
                 replay.begin_with(origin)
-            if self._reducing:
-                raise reducing("replay")
-            self._reducing = True
-            try:
-                with garbage_collection_paused():
-                    replay.apply_all(records)
-            finally:
-                self._reducing = False
+            with self._while_running(REPLAYING), garbage_collection_paused():
+                replay.apply_all(records)
             if origin is not None:
                 replay.take_snapshots(origin)
             check_contents(self._rules.registry, line, behind=target.seq)

@@ -245,7 +245,7 @@ class Session(Undo):
         session was deleted.
         """
         with self.lock:
-            if self._closed is not None:
+            if self._closed is not None or self._running is not None:
                 self._refuse()
             count = 0 if self._log is None else self._log.refresh(self)
         self._notify()

@@ -146,8 +146,8 @@ class Snapshots(SessionCore):
             names = dict.fromkeys(e.tag or e.snapshot_id for e in ordered_snapshots(line))
             if not names:
                 raise UnknownSnapshot(
-                    f"session {self.session_id!r} has no snapshot {wanted!r}: no snapshots were taken; take one with "
-                    f"snapshot({wanted!r}) first, or pass a record number"
+                    f"session {self.session_id!r} has no snapshot {wanted!r}: no snapshots are kept; take one with "
+                    f"snapshot(tag) first, or pass a record number"
                 )
             known = ", ".join(map(repr, list(names)[-5:]))
             raise UnknownSnapshot(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from os import urandom
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 # Dead references are first removed when there are more references than this.
 LEAST_BRANCHES = 64
 
+# Code that computes the next state: the session would lose what this code changed.
+REDUCING = "a reducer: reducers are pure"
+MERGING = "a merge: merge functions and on_conflict functions are pure"
+REPLAYING = "a replay: reducers and the iterable of records must not change it"
+
 NO_REPAIRS: Mapping[str, Repair] = {}
 
 
@@ -47,8 +53,8 @@ class SessionState(SessionTrunk):
         "_missing",
         "_parent",
         "_queue",
-        "_reducing",
         "_repairs",
+        "_running",
     )
 
     # The registry type of a session created without a registry; a subclass may know more types.
@@ -101,7 +107,8 @@ class SessionState(SessionTrunk):
         self._attached: tuple[External, ...] = ()
         self._repairs = NO_REPAIRS
         self._closed: str | None = None
-        self._reducing = False
+        # What is running that must not change the session, and why, as in `REDUCING`; `None` if nothing of the kind is.
+        self._running: str | None = None
         # Where changes of the trunk are written before they take effect; `None` for a session in memory.
         self._log: CommitLog | None = None
         # Awaits the commits of calls on an event loop, if the session was opened there.
@@ -194,7 +201,7 @@ class SessionState(SessionTrunk):
         return self.next_id("change") if self._line().cause is None else None
 
     def _writable(self) -> Timeline:
-        if self._closed is not None or self._repairs:
+        if self._closed is not None or self._repairs or self._running is not None:
             self._refuse()
         line = self._line()
         if line.block_end and line.seq < line.block_end:
@@ -203,6 +210,18 @@ class SessionState(SessionTrunk):
                 f"replay the {line.block_end - line.seq} that follow first"
             )
         return line
+
+    @contextmanager
+    def _while_running(self, what: str) -> Iterator[None]:
+        """Refuse changes by the code that runs inside the block, because the block would overwrite them.
+
+        Called under the session's lock.
+        """
+        before, self._running = self._running, what
+        try:
+            yield
+        finally:
+            self._running = before
 
     def _check_writable(self) -> None:
         """Raise if the session is closed or needs `repair`, before anything outside it is changed."""
@@ -258,6 +277,10 @@ class SessionState(SessionTrunk):
         if self._closed is not None:
             remedy = "open or load it again" if self._parent is None else "use its parent or a new fork"
             raise SessionClosed(f"session {self.session_id!r} takes no changes: {self._closed}; {remedy}")
+        if self._running is not None:
+            raise SessionError(
+                f"cannot change session {self.session_id!r} from inside {self._running}; do it afterwards"
+            )
         raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
 
     def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:

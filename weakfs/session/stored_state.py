@@ -57,7 +57,9 @@ class SessionTrunk:
 
     def _next_id(self, name: str) -> str:
         self._counter += 1
-        return f"{self.session_id}/{name}{self._counter}{self._id_suffix}"
+        # "x1" and 2 would otherwise be the same id as "x" and 12.
+        separator = "-" if name[-1:].isdigit() else ""
+        return f"{self.session_id}/{name}{separator}{self._counter}{self._id_suffix}"
 
     def _next_number(self) -> int:
         self._counter += 1

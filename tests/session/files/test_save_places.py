@@ -37,6 +37,26 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def test_a_path_in_bytes_is_a_path(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path / "s.json")
+
+    told().save(path)  # type: ignore[arg-type]
+
+    loaded = Session.load(path)  # type: ignore[arg-type]
+    assert InMemoryFilesystem(loaded).read("/a").content == "words"
+
+
+def test_a_number_is_not_taken_for_a_file_descriptor(tmp_path: Path) -> None:
+    told().save(tmp_path / "s.json")
+    with open(tmp_path / "s.json", "rb") as stream:
+        with pytest.raises(TypeError, match=r"os\.PathLike object, not int"):
+            Session.load(stream.fileno())  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"os\.PathLike object, not int"):
+            told().save(stream.fileno())  # type: ignore[arg-type]
+
+        assert stream.tell() == 0
+
+
 def test_saving_to_a_link_writes_its_target_and_keeps_the_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     target, link = tmp_path / "real" / "s.json", tmp_path / "link.json"

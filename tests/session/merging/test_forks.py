@@ -123,6 +123,25 @@ def test_ids_of_snapshots_and_forks_never_collide() -> None:
     assert len(set(ids)) == len(ids)
 
 
+def test_names_that_end_in_digits_do_not_make_two_forks_with_one_id() -> None:
+    session = make_session()
+    session.fork()
+    first = session.fork("x1")
+    for _ in range(9):
+        session.fork()
+    second = session.fork("x")
+
+    first.dispatch(Put("a", 1))
+    first.snapshot("first")
+    second.dispatch(Put("b", 2))
+    second.snapshot("second")
+    session.merge(first)
+    session.merge(second)
+
+    assert first.session_id != second.session_id
+    assert [snapshot.tag for snapshot in session.snapshots] == ["first", "second"]
+
+
 def test_a_fork_installs_slices_that_the_session_does_not_have() -> None:
     session = Session(session_id="s", registry=Registry.empty())
     fork = session.fork()

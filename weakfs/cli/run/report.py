@@ -136,7 +136,7 @@ class _Lines:
         calls = sum(outcome.statuses.values())
         kinds = ", ".join(f"{number:,} {shown(status)}" for status, number in sorted(outcome.statuses.items()))
         rows = [("calls", f"{calls:,}" + (f" ({kinds})" if calls else "")), ("rolled back", f"{outcome.failed:,}")]
-        rows += [("files", changes), *agreement_rows(outcome)]
+        rows += [("paths", changes), *agreement_rows(outcome)]
         if outcome.unread:
             rows.append(("not read", f"{outcome.unread:,}"))
         if undo is not None:

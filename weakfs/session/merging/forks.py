@@ -8,7 +8,7 @@ from weakref import ref
 
 from weakfs.messages import a_type
 from weakfs.session.events import Record
-from weakfs.session.state import checked_text
+from weakfs.session.state import MERGING, checked_text
 from weakfs.session.transactions.commit_or_rollback import Transactions
 from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 
@@ -86,15 +86,16 @@ class Forks(Transactions):
                     f"second; {remedy}"
                 )
             if preview:
-                merged_state(
-                    self._rules.joined(fork._rules),
-                    line,
-                    fork._base,
-                    fork._trunk,
-                    fork=fork.session_id,
-                    own=self.session_id,
-                    resolver=resolver,
-                )
+                with self._while_running(MERGING), fork._while_running(MERGING):
+                    merged_state(
+                        self._rules.joined(fork._rules),
+                        line,
+                        fork._base,
+                        fork._trunk,
+                        fork=fork.session_id,
+                        own=self.session_id,
+                        resolver=resolver,
+                    )
                 return resolver.report()
             known = self._rules
             self._rules = known.joined(fork._rules)
@@ -104,17 +105,18 @@ class Forks(Transactions):
             merged = line.copy()
             base = fork._base
             at, named = self.now(), line.cause if cause is None else checked_text("cause", cause)
-            seq, event, renumbering = absorb(
-                self._rules,
-                merged,
-                base,
-                fork._trunk,
-                fork=fork.session_id,
-                at=at,
-                cause=named,
-                own=self.session_id,
-                resolver=resolver,
-            )
+            with self._while_running(MERGING), fork._while_running(MERGING):
+                seq, event, renumbering = absorb(
+                    self._rules,
+                    merged,
+                    base,
+                    fork._trunk,
+                    fork=fork.session_id,
+                    at=at,
+                    cause=named,
+                    own=self.session_id,
+                    resolver=resolver,
+                )
             if fork._trunk.touches_snapshots_since(base):
                 merge_snapshots(
                     self._rules,

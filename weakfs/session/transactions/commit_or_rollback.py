@@ -16,7 +16,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import uninterrupted
 from weakfs.session.logger import logger
 from weakfs.session.record_log import RecordLog
-from weakfs.session.state import checked_text
+from weakfs.session.state import MERGING, checked_text
 from weakfs.session.transactions.block import TransactionBlock
 from weakfs.session.transactions.cancellation import Cancellation, in_own_thread
 from weakfs.session.transactions.current_timeline import ACTIVE, Conclusion, Transaction, current_owner, innermost
@@ -418,7 +418,10 @@ class Transactions(RecordLog):
                 from weakfs.session.merging.merge import absorb
 
                 at, cause = self.now(), branch.cause
-                _, _, renumbering = absorb(self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause)
+                with self._while_running(MERGING):
+                    _, _, renumbering = absorb(
+                        self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause
+                    )
                 shift = renumbering.shifts[-1]
         if branch.touches_snapshots_since(base):
             if renumbering is None:

@@ -21,7 +21,7 @@ from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.table import EMPTY_TABLE, Table
-from weakfs.session.state import checked_text
+from weakfs.session.state import MERGING, checked_text
 from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 from weakfs.session.undo.operations import REVERTED, ROLLED_BACK, Span
 from weakfs.session.undo.past_states import Moments
@@ -229,17 +229,18 @@ class ThreeWay(Moments):
         row = (at, work.cause, ROLLED_BACK, (target, None, then, None, None))
         branch = Timeline(state=then, rows=Log((row,)), base=Mark(base, after, EMPTY_TABLE, 0))
         name = f"{self.session_id}/{work.how}{line.seq}"
-        absorb(
-            self._rules,
-            line,
-            point,
-            branch,
-            fork=name,
-            at=at,
-            cause=work.cause,
-            own=self.session_id,
-            resolver=work.resolver,
-        )
+        with self._while_running(MERGING):
+            absorb(
+                self._rules,
+                line,
+                point,
+                branch,
+                fork=name,
+                at=at,
+                cause=work.cause,
+                own=self.session_id,
+                resolver=work.resolver,
+            )
 
     def _merge_outside(self, work: _Work, span: Span) -> list[_Outside]:
         """Merge the external files. Return those that change."""
@@ -255,7 +256,7 @@ class ThreeWay(Moments):
                 # The files that are to be kept differ from those that the session knew.
                 then = self._states(work.line, {span.first - 1})[span.first - 1]
                 before = one.external.known(then, self._present(work.line))
-            with work.merging(one.external.filesystem_id):
+            with work.merging(one.external.filesystem_id), self._while_running(MERGING):
                 one.wanted = one.external.merged(after, one.wanted, before, paths=work.paths, resolver=work.resolver)
             if one.external.differing(one.there, one.wanted):
                 changed.append(one)

@@ -182,7 +182,7 @@ class Undo(ThreeWay):
     def _go_back(
         self, how: Literal["undo", "redo"], n: int, *, preview: bool, on_conflict: OnConflict, foreign: Foreign
     ) -> Reversion:
-        if not isinstance(n, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if type(n) is not int:
             raise TypeError(f"n is {n!r:.60}; pass a number of operations, or use revert to undo one call")
         if n < 1:
             raise ValueError(f"cannot {how} {n} operations; pass a number of at least 1")

@@ -34,6 +34,8 @@ _HEADS = (_ADD, _DELETE, _UPDATE, _MOVE)
 _SHORTENED = ("tokens truncated", "chars truncated", "[... omitted", "Total output lines:")
 _REFUSALS = ("rejected", "aborted", "sandbox", "approval", "permission denied", "outside of the project")
 _MISSING = ("no such file or directory", "failed to read file to update")
+# Messages of patches that do not fit.
+_MISFITS = (*_MISSING, "failed to find context", "failed to find expected lines", "verification failed")
 # Tools that change no file and start nothing that does; of any other tool this is unknown.
 _WITHOUT_FILES = frozenset(
     {
@@ -179,9 +181,9 @@ def _failed_patch(recorded: Recorded, patch: str, named: list[_Change]) -> Step:
     unknown = _before(named)
     if "verification failed" not in said and any(refusal in said for refusal in _REFUSALS):
         raise NotPerformed("it was refused, or ended before it was done", unknown)
-    if recorded.result.get("success") is False:
-        # It was interrupted: the changes made so far remain, and are not recorded.
-        raise NotPerformed("it was interrupted", unknown)
+    if recorded.result.get("success") is False and not (len(named) == 1 and any(misfit in said for misfit in _MISFITS)):
+        # It ended in the middle: the changes made so far remain, and are not recorded.
+        raise NotPerformed("it ended before it was done", unknown)
     only = len(named) == 1 and any(missing in said for missing in _MISSING)
     return Step("apply_patch", {"patch": patch}, False, dict.fromkeys(unknown) if only else unknown)
 

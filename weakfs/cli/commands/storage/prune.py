@@ -61,10 +61,14 @@ def prune_command(
     Current files are never dropped, and tagged snapshots only with --tagged. The exit status is 3 if the rest is still
     larger than --max-bytes. With --dry-run and no limit, only shows the size of each snapshot.
     """
+    from weakfs.cli.directories import usage
     from weakfs.history import Retention, prune
 
     limits = (max_bytes, max_age, max_records, max_snapshots)
-    is_look = dry_run and all(limit is None for limit in limits)
+    is_look = all(limit is None for limit in limits)
+    if is_look and not dry_run:
+        options = "--max-bytes, --max-age, --max-records or --max-snapshots"
+        raise usage(f"cannot prune {where!r}: no limit is given; pass {options}, or --dry-run to see the sizes")
     with as_failure("prune"):
         retention = Retention(
             max_bytes=max_bytes,
