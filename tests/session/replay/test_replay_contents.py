@@ -191,7 +191,7 @@ def test_a_damaged_content_is_found_if_every_content_is_read(tmp_path: Path) -> 
     blob_path(path, b"two").write_bytes(b"2wo")
 
     check_contents(rules.registry, line)
-    with pytest.raises(MissingBlob, match=rf"{digest(b'two')} was damaged.*record 1 .* needs it"):
+    with pytest.raises(MissingBlob, match=rf"{digest(b'two')} of 3 bytes was damaged.*record 1 .* needs it"):
         check_contents(rules.registry, line, read_all=True)
 
 
