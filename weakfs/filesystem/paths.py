@@ -1,4 +1,4 @@
-"""Canonical paths, the same on every backend (weakfs specification, section 2)."""
+"""Canonical paths, the same on every backend."""
 
 from __future__ import annotations
 

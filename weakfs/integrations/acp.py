@@ -242,7 +242,7 @@ class SessionClient(Client):
 
 
 def _text(files: Filesystem, *, path: str, offset: int, limit: int | None) -> str:
-    """Return lines of a text; raise `PermissionError` if they may not be shown, or not all that were asked for."""
+    """Return lines of a text; raise `PermissionError` if they, or some of those requested, may not be shown."""
     found = files.read(path, offset=offset, limit=-1 if limit is None else limit)
     check_may_show(files, found.path)
     if found.truncated and (limit is None or found.limit != limit):

@@ -1,4 +1,4 @@
-"""The errors of a session, by who is to blame: the caller, concurrent work, a file, or a disk."""
+"""The errors of a session, grouped by their cause: the caller, concurrent work, a file, or a disk."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ class SessionState(SessionTrunk):
         line = self._line()
         if line.block_end and line.seq < line.block_end:
             raise SessionError(
-                f"session {self.session_id!r} takes no changes: only some of a merged fork's records were replayed; "
+                f"session {self.session_id!r} accepts no changes: only some of a merged fork's records were replayed; "
                 f"replay the {line.block_end - line.seq} that follow first"
             )
         return line
@@ -276,7 +276,7 @@ class SessionState(SessionTrunk):
     def _refuse(self) -> None:
         if self._closed is not None:
             remedy = "open or load it again" if self._parent is None else "use its parent or a new fork"
-            raise SessionClosed(f"session {self.session_id!r} takes no changes: {self._closed}; {remedy}")
+            raise SessionClosed(f"session {self.session_id!r} accepts no changes: {self._closed}; {remedy}")
         if self._running is not None:
             raise SessionError(
                 f"cannot change session {self.session_id!r} from inside {self._running}; do it afterwards"

@@ -147,7 +147,7 @@ def test_items_are_found_from_either_end(index: int) -> None:
 
 @pytest.mark.parametrize("index", [600, -601, 10_000])
 def test_an_index_outside_is_refused(index: int) -> None:
-    with pytest.raises(IndexError, match=f"item {index} of a log of 600 items"):
+    with pytest.raises(IndexError, match=f"no item {index} in a log of 600 items"):
         numbers(600)[index]
 
 

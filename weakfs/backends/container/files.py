@@ -316,9 +316,9 @@ class ContainerFiles(HostFilesystem):
 def _directories_above(files: FileTree, known: FileTree, path: str, *, is_new: bool) -> list[tuple[str, Node | None]]:
     """Return the directories above an entry that the session does not know, without entries, the topmost one first.
 
-    Without an event, it would take their permission bits to be those of a new directory; only others are returned. The
-    nearest directory above a new entry is always returned, or it would seem to have been made along with the entry, and
-    would be removed with it.
+    Without an event, the session would assume that a directory has the permission bits of a new one, so only those with
+    other bits are returned. The nearest directory above a new entry is always returned: otherwise it would seem to have
+    been created along with the entry, and would be removed with it.
     """
     above = segments_of(path)[:-1]
     unknown: list[tuple[str, Node | None]] = []

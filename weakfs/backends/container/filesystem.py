@@ -402,4 +402,4 @@ def _give_up(container: Container, *, is_new: bool) -> None:
             container.close()
     except OSError:
         # The original failure is more useful, and the next process that opens the session tries again.
-        logger.warning("cannot give up the container %s", container.name, exc_info=True)
+        logger.warning("cannot release or remove the container %s", container.name, exc_info=True)

@@ -67,9 +67,9 @@ def _found_above(
 ) -> Iterator[EntryFound]:
     """Yield the events for the directories above an entry that the session does not know, the topmost one first.
 
-    Without them, it would take their permission bits to be those of a new directory, which only needs an event if they
-    are not. The nearest directory above a new entry is always described, or it would seem to have been made along with
-    the entry, and would be removed with it.
+    Without an event, the session would assume that a directory has the permission bits of a new one, so those that do
+    have them need none. The nearest directory above a new entry is always described: otherwise it would seem to have
+    been created along with the entry, and would be removed with it.
     """
     above = segments_of(path)[:-1]
     unknown: list[EntryFound] = []

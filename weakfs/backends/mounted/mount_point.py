@@ -115,8 +115,8 @@ def refuse_overlap(point: MountPoint, files: BaseFilesystem) -> None:
     if place is not None:
         if files.root != point.path:
             raise ValueError(
-                f"cannot mount the files of a container at {point.path!r}: its programs see them at {files.root!r}, "
-                f"which is their name there; open it with root={point.path!r}, or use it as it is if the root is '/'"
+                f"cannot mount the files of a container at {point.path!r}: its programs see them at {files.root!r}; "
+                f"open it with root={point.path!r}, or use it without a mount point if its root is '/'"
             )
         return
     root = files.root

@@ -55,7 +55,10 @@ def _all_or_nothing(lower: Filesystem, session: Session) -> AbstractContextManag
         return nullcontext()
     if not isinstance(own, Session):
         raise fault(
-            PermissionError, EBUSY, f"cannot commit the overlay: {lower!r} has no session that could undo the writes"
+            PermissionError,
+            EBUSY,
+            f"cannot commit the overlay: {lower!r} has no session that could undo the writes; "
+            "use a lower filesystem with a session",
         )
     return own.transaction(cause="overlay commit")
 

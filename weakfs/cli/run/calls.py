@@ -81,7 +81,7 @@ class Performer:
         *,
         keeps_history: bool,
     ) -> Performer:
-        """Return a performer that works on files of a session; drop history that nobody will see."""
+        """Return a performer that works on the files of a session; drop history that nobody will see."""
         toolset, importer = Toolset(session, files, tools=tools), Importer.over(session, files, tools, clock)
         return cls(toolset, importer, outcome, clock, CallCounter.of(session), keeps_history)
 

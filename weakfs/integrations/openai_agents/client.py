@@ -37,7 +37,7 @@ class WeakfsSandboxState(SandboxSessionState):
 
 
 class WeakfsSandboxOptions(BaseSandboxClientOptions):
-    """The options of one sandbox: the ports at which its programs can be reached. All else is set in the client."""
+    """The options of one sandbox: the ports at which its programs can be reached. The client sets everything else."""
 
     type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK requires
     exposed_ports: tuple[int, ...] = ()

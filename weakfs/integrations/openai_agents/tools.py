@@ -157,7 +157,7 @@ def _patch(operation: ApplyPatchOperation) -> str:
 
 
 def _problem(operation: ApplyPatchOperation) -> str | None:
-    """Return what is wrong with an operation whose diff names other files; `None` if nothing is."""
+    """Return the problem with an operation whose diff is malformed or names other files; `None` if there is none."""
     named = [path for path in (operation.path, operation.move_to) if path is not None]
     try:
         found = list(paths_in(_patch(operation)))

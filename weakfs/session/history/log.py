@@ -289,7 +289,7 @@ class Log(Sequence[T], Generic[T]):
             return tuple(self)[index]
         position = index + self._length if index < 0 else index
         if not 0 <= position < self._length:
-            raise IndexError(f"cannot take item {index} of a log of {self._length} items")
+            raise IndexError(f"there is no item {index} in a log of {self._length} items")
         stretch = self._stretch.at(position)
         return stretch.read()[position - stretch.start]
 

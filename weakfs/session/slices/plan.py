@@ -54,7 +54,7 @@ class Part:
 
     @property
     def may_wait(self) -> bool:
-        """Whether the event and its contents are not needed before a slice is read."""
+        """Whether the event and its contents are needed only when a slice is read."""
         return self.only is not None or self.appended_to is not None
 
 

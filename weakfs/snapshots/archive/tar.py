@@ -185,7 +185,7 @@ def _next_member(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
 def _malformed(error: ValueError) -> ValueError:
     """Return the error for a header that is too large, or that `tarfile` converts without a check.
 
-    An archive that is no longer in its store is no damaged one: its own error stays.
+    An archive that is no longer in its store is not a damaged one: its error is returned unchanged.
     """
     if isinstance(error, MissingBlob):
         return error

@@ -232,7 +232,9 @@ class Access:
         """Raise `LimitExceeded` if the changes of a call are limited; for operations that replace all files at once."""
         capability = self.capability
         if (capability.max_changed_files, capability.max_write_bytes) != (None, None):
-            raise LimitExceeded(f"cannot {why}: it may change all files, and the changes of a call are limited")
+            raise LimitExceeded(
+                f"cannot {why}: it may change all files, and the changes of a call are limited; use other tools"
+            )
 
     def check_changes(self, paths: tuple[str, ...], below: int = 0) -> None:
         """Count entries about to change, `below` of them under these paths; raise `LimitExceeded` if too many."""

@@ -60,7 +60,7 @@ def read_shown(filesystem: Filesystem, path: str, *, limit: int | None = None) -
     """Return the bytes of a file, at most `limit`, for an answer that consists of them or of a part of them.
 
     Raises `PermissionError` if no answer may quote the file, or if the capability would return less than was asked for:
-    whoever takes a part for the whole file may write it back.
+    a caller that takes the part for the whole file may write it back.
     """
     found = filesystem.read_bytes(path, limit=limit)
     check_may_show(filesystem, found.path)
@@ -70,7 +70,7 @@ def read_shown(filesystem: Filesystem, path: str, *, limit: int | None = None) -
 
 
 def refuse_partial_read(path: str, size: int, most: int) -> NoReturn:
-    """Raise `LimitExceeded` for a file of which the capability allows to read only a part."""
+    """Raise `LimitExceeded` for a file of which the capability lets a call read only a part."""
     from weakfs.tools.errors import LimitExceeded
 
     raise LimitExceeded(
@@ -80,7 +80,7 @@ def refuse_partial_read(path: str, size: int, most: int) -> NoReturn:
 
 
 def check_fits_inline(filesystem: Filesystem, path: str, content: str | bytes) -> None:
-    """Raise `LimitExceeded` if an answer may not contain so much of a file, where it cannot refer to a blob instead."""
+    """Raise `LimitExceeded` if an answer that cannot refer to a blob may not contain so much of a file."""
     guard = guard_of(filesystem)
     most = None if guard is None else guard.max_inline_bytes
     if most is None:

@@ -142,7 +142,7 @@ class GuardedPrimitives(BaseFilesystem):
         return self._resolved().apply(event)
 
     def _check_hard_links(self, path: str) -> None:
-        """Judge a change by every name of the file: a hard link must not bypass a rule about another name."""
+        """Check a change under every name of the file: a hard link must not bypass a rule about another name."""
         for segments in self._inner.hard_links(self._parse(path)[1]):
             if not self._access.permits("write", path_of(segments)):
                 raise fault(
@@ -154,7 +154,7 @@ class GuardedPrimitives(BaseFilesystem):
             self._access.check_carried(path_of(segments))
 
     def _check_transfer(self, event: EntryMoved | EntryCopied) -> None:
-        """Judge both ends, entry by entry: hidden contents are not moved to where they could be seen."""
+        """Check both ends, entry by entry: hidden contents are not moved to where they could be seen."""
         access, source, destination = self._access, event.source, event.destination
         size = below = 0
         is_measured = isinstance(event, EntryCopied) and access.capability.max_write_bytes is not None
@@ -174,7 +174,7 @@ class GuardedPrimitives(BaseFilesystem):
             access.check_changes((destination,), below - 1)
 
     def _check_below(self, path: str) -> int:
-        """Judge a deletion, entry by entry; return the number of deleted entries below the path."""
+        """Check a deletion, entry by entry; return the number of deleted entries below the path."""
         if not self._access.policy.has_rule_for("write", "edit", "patch"):
             self._access.check("write", path)
             segments = self._parse(path)[1]

@@ -252,7 +252,8 @@ class Supervisor:
             raise fault(
                 OSError,
                 EBUSY,
-                "cannot start a process in the container: a command is using it alone; try again when that has ended",
+                "cannot start a process in the container: a command has exclusive use of it; try again when it has "
+                "ended",
             )
         try:
             with self.admission:

@@ -1,4 +1,4 @@
-"""Parsing of V4A patches (weakfs specification, section 5): line by line, each problem with its line.
+"""Parsing of V4A patches, line by line; each problem names its line.
 
 The envelope around a patch is skipped: a model may write it as a heredoc for a shell, or in a Markdown fence.
 """

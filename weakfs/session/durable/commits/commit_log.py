@@ -257,7 +257,7 @@ class CommitLog(LogState):
             self.check_end(self.store.head(self.stream))
 
     def close(self, session: SessionTrunk) -> None:
-        """Undo what failed but was stored nevertheless, make everything durable, and release lease and storage."""
+        """Undo what failed but was stored nevertheless, make everything durable, and release the lease and storage."""
         if self.is_closed:
             return
         self.is_closed = True
