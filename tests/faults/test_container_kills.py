@@ -24,11 +24,11 @@ from weakfs.backends.container import (
     PodmanUnavailable,
     containers,
     remove_unused,
-    replacement,
 )
-from weakfs.backends.container.conmon import monitors_of
-from weakfs.backends.container.listing import of_sessions
-from weakfs.backends.container.podman import _prefix
+from weakfs.backends.container.lifecycle import replacement
+from weakfs.backends.container.lifecycle.conmon import monitors_of
+from weakfs.backends.container.lifecycle.listing import of_sessions
+from weakfs.backends.container.lifecycle.podman import _prefix
 
 TOP = Path(__file__).parents[2]
 

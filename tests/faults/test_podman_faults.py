@@ -26,10 +26,10 @@ from weakfs.backends.container import (
     containers,
     remove_unused,
 )
-from weakfs.backends.container import podman as calls
-from weakfs.backends.container.conmon import monitors_of
-from weakfs.backends.container.listing import of_sessions
-from weakfs.backends.container.podman import find_image, inspect, labelled
+from weakfs.backends.container.lifecycle import podman as calls
+from weakfs.backends.container.lifecycle.conmon import monitors_of
+from weakfs.backends.container.lifecycle.listing import of_sessions
+from weakfs.backends.container.lifecycle.podman import find_image, inspect, labelled
 
 # The processes of this test run are recognized by how long they sleep.
 HANGING = 100_000 + os.getpid()

@@ -10,12 +10,13 @@ import pytest
 
 from tests.containers import IMAGE, state
 from weakfs import Limits
-from weakfs.backends.container import ContainerFilesystem, Podman, container
+from weakfs.backends.container import ContainerFilesystem, Podman
 from weakfs.backends.container.commands import command
 from weakfs.backends.container.commands import supervisor as commands
 from weakfs.backends.container.commands.command import Command
 from weakfs.backends.container.commands.command_files import is_readable
 from weakfs.backends.container.commands.supervisor import Supervisor
+from weakfs.backends.container.lifecycle import container
 from weakfs.processes import CommandLimits, StopEvent
 from weakfs.tools import DEFAULT_TOOLS, Toolset
 from weakfs.tools.handlers import ShellReceipt

@@ -18,8 +18,8 @@ from tests.containers import IMAGE, Said, state
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 from weakfs.backends.container import Container, ContainerFilesystem, ContainerOptions, Podman
 from weakfs.backends.container.layers.layer_size import LayerSize, size_of_layer
-from weakfs.backends.container.podman import Inspected, inspect
-from weakfs.backends.container.root import ContainerRoot
+from weakfs.backends.container.lifecycle.podman import Inspected, inspect
+from weakfs.backends.container.restore import ContainerRoot
 from weakfs.composition_root import Registry
 from weakfs.processes import CommandLimits
 from weakfs.processes.background import ProcessesRunning, ProcessLimits

@@ -15,16 +15,9 @@ import pytest
 
 from tests.containers import IMAGE, image_archive
 from weakfs import Session
-from weakfs.backends.container import (
-    ContainerFilesystem,
-    ImageNotFound,
-    Podman,
-    containers,
-    find_or_create,
-    remove_unused,
-    replacement,
-)
-from weakfs.backends.container.podman import labelled
+from weakfs.backends.container import ContainerFilesystem, ImageNotFound, Podman, containers, remove_unused
+from weakfs.backends.container.lifecycle import find_or_create, replacement
+from weakfs.backends.container.lifecycle.podman import labelled
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("never_hung")]
 

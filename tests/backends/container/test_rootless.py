@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 import pytest
 
 from tests.containers import problem
-from weakfs.backends.container.podman import HYBRID
+from weakfs.backends.container.lifecycle.podman import HYBRID
 
 TOP = Path(__file__).parents[3]
 

@@ -23,8 +23,8 @@ from weakfs.backends.container import (
     PodmanUnavailable,
 )
 from weakfs.backends.container.commands import command
-from weakfs.backends.container.listing import containers
-from weakfs.backends.container.podman import labelled
+from weakfs.backends.container.lifecycle.listing import containers
+from weakfs.backends.container.lifecycle.podman import labelled
 from weakfs.processes import CommandLimits
 from weakfs.reducers import EntryFound, ExternalFsSnapshot
 from weakfs.tools.handlers import ShellReceipt

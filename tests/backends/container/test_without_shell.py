@@ -16,9 +16,9 @@ from tests.containers import IMAGE
 from tests.sampling import sample
 from weakfs import Session
 from weakfs.backends.container import ContainerFilesystem, Podman, PodmanError
-from weakfs.backends.container.conmon import monitors_of
 from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.attributes import AttributeRestore
+from weakfs.backends.container.lifecycle.conmon import monitors_of
 
 # What an overlay mount stores in a special way.
 pytestmark = pytest.mark.slow

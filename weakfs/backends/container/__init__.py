@@ -1,10 +1,10 @@
 """The container backend: files and commands of a Podman container."""
 
-from weakfs.backends.container.container import Container
 from weakfs.backends.container.filesystem import CommandResult, ContainerFilesystem
-from weakfs.backends.container.listing import ContainerInfo, containers, remove_unused
-from weakfs.backends.container.options import ContainerOptions
-from weakfs.backends.container.podman import (
+from weakfs.backends.container.lifecycle.container import Container
+from weakfs.backends.container.lifecycle.listing import ContainerInfo, containers, remove_unused
+from weakfs.backends.container.lifecycle.options import ContainerOptions
+from weakfs.backends.container.lifecycle.podman import (
     ContainerNotFound,
     ImageNotFound,
     Podman,

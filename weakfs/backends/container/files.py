@@ -12,10 +12,10 @@ import attrs
 from weakfs.backends.checkout import changed_paths
 from weakfs.backends.container.commands.command_files import is_variable
 from weakfs.backends.container.commands.program import ContainerLauncher
-from weakfs.backends.container.container import Container
 from weakfs.backends.container.layers.layer import ATTRIBUTES, Attributes, Layer
-from weakfs.backends.container.podman import find_image
-from weakfs.backends.container.root import ContainerRoot
+from weakfs.backends.container.lifecycle.container import Container
+from weakfs.backends.container.lifecycle.podman import find_image
+from weakfs.backends.container.restore import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerKinds
 from weakfs.backends.deep_recursion import Steps, run
 from weakfs.backends.host.filesystem import HostFilesystem

@@ -13,12 +13,12 @@ from attrs import field
 
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths
 from weakfs.backends.container.commands.command import run_command
-from weakfs.backends.container.container import Container
 from weakfs.backends.container.files import ContainerFiles, host_text, variables
-from weakfs.backends.container.find_or_create import attach, open_container
-from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions, check_text
-from weakfs.backends.container.podman import Podman
-from weakfs.backends.container.root import ContainerRoot
+from weakfs.backends.container.lifecycle.container import Container
+from weakfs.backends.container.lifecycle.find_or_create import attach, open_container
+from weakfs.backends.container.lifecycle.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions, check_text
+from weakfs.backends.container.lifecycle.podman import Podman
+from weakfs.backends.container.restore import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
 from weakfs.backends.host.external import HostExternal
 from weakfs.backends.host.host_paths import default_store

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from weakfs.backends import ContainerFilesystem, HostMount, Podman
 from weakfs.backends.container import Container
-from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE
+from weakfs.backends.container.lifecycle.options import IDLE_AFTER, MAX_LAYER_SIZE
 from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
 from weakfs.filesystem import Limits
 from weakfs.session import Session

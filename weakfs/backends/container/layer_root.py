@@ -1,6 +1,6 @@
-"""The files of a container as a root for the host backend.
+"""The files of a container, read and changed through a mount, and scanned as its layer.
 
-They are read and changed through a mount. Scans read the directory where the storage driver stores the layer.
+Scans read the directory where the storage driver stores the layer.
 """
 
 from __future__ import annotations
@@ -11,30 +11,26 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from weakfs.backends.container.container import Container
-from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.backends.container.layers.layer import ATTRIBUTES, FILES, AttributeReader, Attributes, Layer, without
-from weakfs.backends.container.layers.unlogged_journal import UnloggedJournal
-from weakfs.backends.container.podman import Image
+from weakfs.backends.container.lifecycle.container import Container
+from weakfs.backends.container.lifecycle.podman import Image
 from weakfs.backends.host.root import HostRoot
-from weakfs.filesystem import Note, paths
+from weakfs.filesystem import paths
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.external_trees import ExternalTree
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, FILE_MODE, blob_digest, size_of
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Segments, find, path_of, tree_of
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.held_directory import HeldDirectory
-from weakfs.snapshots.directory.restore import Plan, restore_tree
 from weakfs.snapshots.scan.scan import scan
-from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
-from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
+from weakfs.snapshots.scan.scan_limits import ScanLimits
+from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.scan.stat_cache import Directory, Scan
 from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store import manifests
 from weakfs.snapshots.store.manifests import NO_STATUS
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store import Store
-from weakfs.snapshots.undo_journal.journal import Journal
 
 # How many trees are remembered together with their layers: the current one, and those being restored.
 REMEMBERED = 8
@@ -62,7 +58,7 @@ class ContainerDirectory(HostDirectory):
             os.chmod(f"/proc/self/fd/{directory}/{os.fsdecode(name)}", stat.S_IMODE(status.st_mode))
 
 
-class ContainerRoot(HostRoot):
+class LayerRoot(HostRoot):
     """The directory `at` of a container. With the storage driver overlay, a scan is O(entries of the layer)."""
 
     def __init__(self, container: Container, name: str, at: Segments, store: Store | str | os.PathLike[str]) -> None:
@@ -256,54 +252,8 @@ class ContainerRoot(HostRoot):
         owners = {**attributes.owners, "/": (owner[0], owner[1])}
         return self.cleaned(Layer(top, evolve(attributes, owners=owners), self.image_base))
 
-    # Restores
-
-    def matches(self, now: FileTree, wanted: FileTree) -> bool:
-        """Return whether there is nothing to restore, attributes included."""
-        ours, theirs = self.layer_of(now), self.layer_of(wanted)
-        same = ours is None or theirs is None or _shown(ours.attributes) == _shown(theirs.attributes)
-        return same and super().matches(now, wanted)
-
-    def restore_to(self, journal: Journal, wanted: FileTree, *, now: FileTree | None = None) -> FileTree:
-        """Make the files match a tree, with the attributes of its layer; return the previous tree."""
-        now = self.scan() if now is None else now
-        if not self.matches(now, wanted):
-            assert self._ref is not None
-            # Undoing it restores attributes as well, from contents that the scan has put into the store.
-            journal.tree(self._ref.hex())
-            steps = UnloggedJournal(self.directory, self.journals, self.restore_manifest)
-            self._restore(steps, now, self.layer_of(now), wanted, self.layer_of(wanted))
-            journal.notes += steps.notes
-        return now
-
-    def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:
-        self.check_in_place()
-        return super()._restore_manifest(wanted)
-
-    def _restore_whole(self, journal: Journal, wanted: FileTree) -> None:
-        layer = self.cleaned(Layer.unpacked(wanted))
-        files = layer.over(self.lower)
-        sink = HashOnlySink()
-        raw = scan(self._layer_directory.descriptor, sink, self._raw, unwanted=UnwantedContents(files, sink))
-        found = self._layer_in(raw)
-        self._restore(journal, found.over(self.lower), found, files, layer)
-
-    def _restore(
-        self, journal: Journal, now: FileTree, ours: Layer | None, wanted: FileTree, theirs: Layer | None
-    ) -> None:
-        steps = Plan.of(now, wanted)
-        restore_tree(self.directory, journal, now, wanted)
-        if theirs is not None:
-            image = None if not self.container.has_layer else self.container._image_files
-            AttributeRestore(self.directory, image, self._at, ours, theirs, wanted).run(steps)
-
 
 def _put(descriptor: int, held: HeldDirectory) -> None:
     """Make the descriptor of a directory refer to another open file."""
     os.dup2(descriptor, held.descriptor, inheritable=False)
     os.close(descriptor)
-
-
-def _shown(attributes: Attributes) -> tuple[object, ...]:
-    """Return the attributes of a layer that a program in the container sees."""
-    return attributes.owners, attributes.xattrs, attributes.links

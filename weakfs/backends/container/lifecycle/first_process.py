@@ -10,10 +10,10 @@ from time import monotonic
 
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.commands.command_files import is_readable
-from weakfs.backends.container.conmon import end, end_calls
 from weakfs.backends.container.layers import kept_layer
-from weakfs.backends.container.podman import Inspected, Podman, PodmanError, inspect
-from weakfs.backends.container.replacement import is_lost
+from weakfs.backends.container.lifecycle.conmon import end, end_calls
+from weakfs.backends.container.lifecycle.podman import Inspected, Podman, PodmanError, inspect
+from weakfs.backends.container.lifecycle.replacement import is_lost
 from weakfs.filesystem.errors import fault
 
 PAUSE = 0.002

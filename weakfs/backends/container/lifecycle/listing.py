@@ -10,8 +10,8 @@ import time
 from errno import EBUSY
 from hashlib import sha256
 
-from weakfs.backends.container.conmon import end_calls, remove_container
-from weakfs.backends.container.podman import Inspected, Podman, inspect_all, labelled
+from weakfs.backends.container.lifecycle.conmon import end_calls, remove_container
+from weakfs.backends.container.lifecycle.podman import Inspected, Podman, inspect_all, labelled
 from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 
-from weakfs.backends.container.podman import Inspected, Podman, PodmanError, inspect
+from weakfs.backends.container.lifecycle.podman import Inspected, Podman, PodmanError, inspect
 
 # The suffix of the name of a container that is being replaced.
 LOST = "-lost"

@@ -11,12 +11,12 @@ from errno import EINVAL
 from hashlib import sha256
 
 from weakfs.backends.container.commands import supervisor as supervision
-from weakfs.backends.container.conmon import end_calls, remove_container, wait_for_calls
-from weakfs.backends.container.container import Container, mark_of
-from weakfs.backends.container.listing import CONTROL, NAME, SESSION, hold, name_prefix, of_sessions
-from weakfs.backends.container.options import ContainerOptions
-from weakfs.backends.container.podman import Inspected, Podman, PodmanError, find_image, inspect, inspect_all
-from weakfs.backends.container.replacement import LOST, settled
+from weakfs.backends.container.lifecycle.conmon import end_calls, remove_container, wait_for_calls
+from weakfs.backends.container.lifecycle.container import Container, mark_of
+from weakfs.backends.container.lifecycle.listing import CONTROL, NAME, SESSION, hold, name_prefix, of_sessions
+from weakfs.backends.container.lifecycle.options import ContainerOptions
+from weakfs.backends.container.lifecycle.podman import Inspected, Podman, PodmanError, find_image, inspect, inspect_all
+from weakfs.backends.container.lifecycle.replacement import LOST, settled
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY

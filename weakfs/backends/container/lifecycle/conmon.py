@@ -16,7 +16,7 @@ from errno import EBUSY
 from itertools import pairwise
 from time import monotonic
 
-from weakfs.backends.container.podman import (
+from weakfs.backends.container.lifecycle.podman import (
     AT_ONCE,
     ContainerNotFound,
     Inspected,

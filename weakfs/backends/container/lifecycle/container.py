@@ -17,17 +17,17 @@ from weakref import WeakSet
 
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.commands.command_files import is_readable
-from weakfs.backends.container.commands.first_process import put_back_layer, start
 from weakfs.backends.container.commands.process_list import mount_points, owner_of, refers_to_lower, topmost
 from weakfs.backends.container.commands.supervisor import KILLING, PAUSE, Supervisor
-from weakfs.backends.container.conmon import end, has_monitor, remove_container
-from weakfs.backends.container.idle import AGAIN, IDLENESS, User
 from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer_size import LayerSize
-from weakfs.backends.container.listing import CONTROL, SESSION, of_sessions
-from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE
-from weakfs.backends.container.podman import (
+from weakfs.backends.container.lifecycle.conmon import end, has_monitor, remove_container
+from weakfs.backends.container.lifecycle.first_process import put_back_layer, start
+from weakfs.backends.container.lifecycle.idle import AGAIN, IDLENESS, User
+from weakfs.backends.container.lifecycle.listing import CONTROL, SESSION, of_sessions
+from weakfs.backends.container.lifecycle.options import IDLE_AFTER, MAX_LAYER_SIZE
+from weakfs.backends.container.lifecycle.podman import (
     AT_ONCE,
     ContainerNotFound,
     Image,
@@ -37,7 +37,7 @@ from weakfs.backends.container.podman import (
     find_image,
     inspect,
 )
-from weakfs.backends.container.replacement import is_lost, replace, settled
+from weakfs.backends.container.lifecycle.replacement import is_lost, replace, settled
 from weakfs.filesystem.errors import fault
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY
