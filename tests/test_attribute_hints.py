@@ -19,6 +19,7 @@ from weakfs import (
     Toolset,
 )
 from weakfs.attribute_hints import attribute_hints
+from weakfs.reducers import ExternalFsSnapshot
 from weakfs.tools import ToolCalls
 
 
@@ -101,4 +102,19 @@ def test_toolsets_results_and_slices_say_it() -> None:
         (session[ToolCalls], "get", r"latest\(\)"),
     ):
         with pytest.raises(AttributeError, match=f"no attribute '{name}'; use {hint}"):
+            getattr(value, name)
+
+
+def test_values_say_what_a_field_of_the_design_documents_is_called_here(tmp_path: Path) -> None:
+    files = InMemoryFilesystem()
+    files.write("/a", "x")
+    host = HostFilesystem(tmp_path, store=tmp_path.with_name("store"))
+    host.snapshot()
+    for value, name, hint in (
+        (files.list()[0], "kind", "is_file and is_directory"),
+        (files.list()[0], "size_bytes", r"stat\(path\)\.size_bytes"),
+        (files.snapshot(), "commit_ref", "ref"),
+        (host.session[ExternalFsSnapshot].latest(), "commit_ref", "ref"),
+    ):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; use {hint}$"):
             getattr(value, name)

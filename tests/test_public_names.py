@@ -115,6 +115,9 @@ def test_the_error_for_a_name_from_other_documents_names_its_equivalent(name: st
     [
         ("ToolCalls", "it is defined in weakfs.tools: from weakfs.tools import ToolCalls"),
         ("InMemoryBackend", "use weakfs.InMemoryFilesystem"),
+        ("BlameLine", "it is defined in weakfs.history: from weakfs.history import BlameLine"),
+        ("make_stub_context", "it is defined in weakfs.testing: from weakfs.testing import make_stub_context"),
+        ("Deadline", "use the argument deadline of weakfs.tools.build_tool_context, a reading of the session's clock"),
     ],
 )
 def test_an_import_of_such_a_name_says_it_too(name: str, hint: str) -> None:

@@ -18,7 +18,9 @@ PACKAGES = (
     "weakfs.tools",
     "weakfs.tools.handlers",
     "weakfs.tools.sections",
+    "weakfs.history",
     "weakfs.transcripts",
+    "weakfs.testing",
 )
 
 # Names from the design documents, and older names, each with its present equivalent.
@@ -30,6 +32,7 @@ RENAMED = {
     "ContainerBackend": "weakfs.backends.ContainerFilesystem",
     "CreateSnapshot": "Session.snapshot()",
     "CreatedAt": "the fields created_at and created_ns of weakfs.filesystem.FileStat",
+    "Deadline": "the argument deadline of weakfs.tools.build_tool_context, a reading of the session's clock",
     "DirectoryCount": "the field directory_count of weakfs.filesystem.Statistics",
     "EditParams": "weakfs.tools.handlers.EditFileParams",
     "ExternalFilesystemSnapshot": "weakfs.reducers.ExternalFsSnapshot",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from attrs import field
 
+from weakfs.attribute_hints import attribute_hints
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init, open_class
 from weakfs.reducers import FileTree
@@ -64,6 +65,7 @@ class FileStat:
         return as_datetime(self.modified_ns)
 
 
+@attribute_hints(kind="is_file and is_directory", size_bytes="stat(path).size_bytes")
 @fast_init
 @frozen
 class FileEntry:
@@ -251,6 +253,7 @@ class Statistics:
         return self.file_count + self.directory_count
 
 
+@attribute_hints(commit_ref="ref")
 @event("fs/snapshot")
 @frozen
 class FilesystemSnapshot:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field
 
+from weakfs.attribute_hints import attribute_hints
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 from weakfs.reducers.timestamps import as_datetime
@@ -272,6 +273,7 @@ class LowerEntry:
     digest: str | None
 
 
+@attribute_hints(commit_ref="ref")
 @event("fs/external_snapshot")
 @frozen
 class ExternalFsSnapshot:

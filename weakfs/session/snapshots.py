@@ -136,7 +136,9 @@ class Snapshots(SessionCore):
 
     def _entry(self, line: Timeline, target: int | str | Snapshot) -> SnapshotEntry:
         if not isinstance(target, (str, Snapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"{target!r:.60} is not a moment; pass a snapshot, its id, its tag or a record number")
+            raise TypeError(
+                f"{target!r:.60} is not a moment; pass a snapshot of the session, its id or tag, or a record number"
+            )
         wanted = target if isinstance(target, str) else target.snapshot_id
         try:
             return line.snapshots[wanted]
