@@ -112,8 +112,9 @@ class HostRoot:
         with self.store.sink() as writer:
             seen = self._scan_into(writer, None)
             self._finish(writer)
-        assert seen.ref is not None
-        journal.tree(seen.ref.hex())
+            assert seen.ref is not None
+            # While the store is locked: from now on, a compaction keeps what the undo needs.
+            journal.tree(seen.ref.hex())
         return self.last_tree
 
     def read_back(self, bounds: ScanLimits) -> FileTree:

@@ -34,8 +34,7 @@ def snapshots_with(store: Store, forms: Sequence[bytes]) -> tuple[str, ...]:
 
 def drop(store: Store, snapshots: Iterable[str]) -> None:
     """Drop snapshots from a store."""
-    for snapshot_id in snapshots:
-        store.drop(snapshot_id)
+    store.drop_all(snapshots)
 
 
 def compact(store: Store, session: Session) -> None:

@@ -49,8 +49,7 @@ def _pruned(
     kept_costs = store.account(kept)
     before, after = usage.size, usage.size_with(kept, dropped)
     if not preview and (dropped or after < before):
-        for one in dropped:
-            store.drop(one.snapshot_id)
+        store.drop_all(one.snapshot_id for one in dropped)
         store.compact(keep=keep)
         after = Usage(store, keep).size
     held = tuple(_holder(one.snapshot, one.frees) for one in kept_costs)

@@ -11,6 +11,7 @@ from threading import Lock
 from urllib.parse import quote
 
 from weakfs.filesystem.errors import fault
+from weakfs.platforms import NOT_A_REGULAR_FILE, open_regular_file
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.git.cat_file import GitReader
@@ -217,17 +218,26 @@ def _line(verb: str, ref: str, commit: str) -> bytes:
 def _ids_of(path: str) -> list[bytes]:
     """Return the ids in a pack's index (gitformat-pack, version 2 with 32-byte ids); none if it has been removed."""
     try:
-        with open(path, "rb") as stream:
+        with os.fdopen(open_regular_file(path), "rb") as stream:
             data = stream.read(FIRST_ID)
             if data[:8] != IDX_HEAD:
                 return []
             (count,) = struct.unpack_from(">I", data, FANOUT)
+            if FIRST_ID + count * ID_SIZE > os.fstat(stream.fileno()).st_size:
+                raise _unreadable(path, "it is truncated")
             ids = stream.read(count * ID_SIZE)
     except FileNotFoundError:
         return []
     except struct.error:
-        raise StoreDamaged(
-            f"cannot read the index {path!r}: it is truncated; restore it from a copy, or have git recreate it with "
-            f"index-pack"
-        ) from None
+        raise _unreadable(path, "it is truncated") from None
+    except OSError as error:
+        if error.errno not in NOT_A_REGULAR_FILE:
+            raise
+        raise _unreadable(path, "it is not a regular file") from None
     return [ids[start : start + ID_SIZE] for start in range(0, len(ids), ID_SIZE)]
+
+
+def _unreadable(path: str, cause: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"cannot read the index {path!r}: {cause}; restore it from a copy, or have git recreate it with index-pack"
+    )

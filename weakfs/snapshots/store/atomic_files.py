@@ -13,10 +13,13 @@ import stat
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 
-from weakfs.platforms import fcntl
+from weakfs.platforms import NOT_A_REGULAR_FILE, fcntl, open_regular_file
 from weakfs.session.files.atomic_write import sync_folder
 
 TEMPORARY = ".writing-"
+
+# No file that `read_small` reads has more bytes.
+SMALL = 1 << 24
 
 _counter = itertools.count()
 
@@ -28,10 +31,42 @@ def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+def read_small(path: str) -> bytes:
+    """Return the contents of a small file. Raise `ValueError` if it is no such file, and `OSError` with a remedy."""
+    try:
+        with os.fdopen(open_regular_file(path), "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > SMALL:
+                raise ValueError(f"it has {size} bytes")
+            return stream.read()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno in NOT_A_REGULAR_FILE:
+            raise ValueError("it is not a regular file") from None
+        raise OSError(
+            error.errno, f"cannot read {path!r}: {error.strerror}; check the disk and the permissions of the store"
+        ) from error
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the names in a directory of a store; none if it does not exist. Raise `OSError` with a remedy."""
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise OSError(
+            error.errno, f"cannot read {folder!r}: {error.strerror}; check the disk and the permissions of the store"
+        ) from error
+
+
 def make_folder(path: str) -> None:
     """Create a directory with mode 0700, and missing parents, so that they survive a power failure."""
     missing = []
     while not os.path.isdir(path):
+        if os.path.lexists(path):
+            raise NotADirectoryError(errno.ENOTDIR, f"{path!r} is not a directory", path)
         missing.append(path)
         path = os.path.dirname(path)
     for folder in reversed(missing):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -20,8 +19,8 @@ from weakfs.filesystem.errors import fault
 from weakfs.reducers.timestamps import as_datetime
 from weakfs.session import UnknownSnapshot
 from weakfs.session.files.atomic_write import sync_folder
-from weakfs.snapshots.store.atomic_files import TEMPORARY, new_file
-from weakfs.snapshots.store.errors import StoreDamaged
+from weakfs.snapshots.store.atomic_files import TEMPORARY, names_in, new_file, read_small
+from weakfs.snapshots.store.errors import StoreDamaged, unwritable
 
 FORMAT = "weakfs-snapshot"
 VERSION = 1
@@ -116,12 +115,23 @@ class Catalogue:
 
     def drop(self, snapshot_id: str) -> None:
         """Remove a snapshot, whether or not its file is damaged; raise `UnknownSnapshot` if there is none."""
+        path = self.path_of(snapshot_id)
         try:
-            os.unlink(self.path_of(snapshot_id))
+            if os.path.isdir(path) and not os.path.islink(path):
+                # It was put there by something else.
+                os.rmdir(path)
+            else:
+                os.unlink(path)
         except FileNotFoundError:
             raise UnknownSnapshot(
                 f"cannot drop snapshot {snapshot_id!r}: it is not in {self.folder!r}; it may already have been dropped"
             ) from None
+        except OSError as error:
+            raise unwritable(
+                error.errno or errno.EIO,
+                f"cannot drop snapshot {snapshot_id!r}: cannot remove {path!r}: {error.strerror}; remove the cause and "
+                f"try again",
+            ) from error
         sync_folder(self.folder)
 
     def path_of(self, snapshot_id: str) -> str:
@@ -133,13 +143,9 @@ class Catalogue:
         return os.path.join(self.folder, name + SUFFIX)
 
     def _paths(self) -> list[str]:
-        try:
-            names = os.listdir(self.folder)
-        except FileNotFoundError:
-            return []
         return [
             os.path.join(self.folder, name)
-            for name in names
+            for name in names_in(self.folder)
             if name.endswith(SUFFIX) and not name.startswith(TEMPORARY)
         ]
 
@@ -161,17 +167,12 @@ def encode(snapshot: StoredSnapshot) -> bytes:
     return orjson.dumps({"format": FORMAT, "version": VERSION, "sha256": checksum, "snapshot": body}) + b"\n"
 
 
-def open_without_waiting(path: str, flags: int) -> int:
-    """Open a file as `open` does, but without waiting for a writer if it is a FIFO. An opener for `open`."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
 def read(path: str) -> StoredSnapshot:
     """Read the file of a snapshot."""
-    with open(path, "rb", opener=open_without_waiting) as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise _damaged(path, "it is not a regular file")
-        data = stream.read()
+    try:
+        data = read_small(path)
+    except ValueError as error:
+        raise _damaged(path, str(error)) from None
     try:
         document = orjson.loads(data)
         if document["format"] != FORMAT:

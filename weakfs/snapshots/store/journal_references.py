@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 
-import orjson
-
-from weakfs.snapshots.undo_journal.journal import LOG
+from weakfs.snapshots.store.atomic_files import names_in
+from weakfs.snapshots.undo_journal.log import open_log, read_frames
 
 
 def trees_needed(store: str) -> set[bytes]:
@@ -17,19 +15,12 @@ def trees_needed(store: str) -> set[bytes]:
     For a compaction. The journals of all directories that keep their snapshots in this store are included.
     """
     needed: set[bytes] = set()
-    for log in _logs(os.path.join(store, "journals")):
-        with open(log, "rb") as stream:
-            for line in stream:
-                if line.endswith(b"\n") and (frame := orjson.loads(line))["op"] == "tree":
-                    needed.add(bytes.fromhex(frame["ref"]))
+    folder = os.path.join(store, "journals")
+    for name in names_in(folder):
+        journal = os.path.join(folder, name)
+        # A journal without a log has not begun or has ended.
+        with suppress(FileNotFoundError, NotADirectoryError), os.fdopen(open_log(journal), "rb") as log:
+            needed.update(
+                bytes.fromhex(frame["ref"]) for _, frame in read_frames(log, journal) if frame["op"] == "tree"
+            )
     return needed
-
-
-def _logs(folder: str) -> Iterator[int]:
-    """Yield an open descriptor for the log of each journal; the caller closes it."""
-    with suppress(FileNotFoundError), os.scandir(folder) as journals:
-        for journal in journals:
-            # A journal without a log has not begun or has ended.
-            with suppress(FileNotFoundError, NotADirectoryError):
-                path = os.path.join(journal.path, os.fsdecode(LOG))
-                yield os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

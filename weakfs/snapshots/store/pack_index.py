@@ -11,8 +11,9 @@ from threading import Lock
 from weakfs.class_decorators import frozen
 from weakfs.session import MissingBlob
 from weakfs.session.blobs.sparse import read_pieces
+from weakfs.snapshots.store.atomic_files import names_in
 from weakfs.snapshots.store.errors import StoreDamaged
-from weakfs.snapshots.store.packs import SUFFIX, read_at, read_index
+from weakfs.snapshots.store.packs import SUFFIX, open_pack, read_at, read_index
 
 # At most this many packs are kept open.
 MAX_OPEN = 16
@@ -26,7 +27,8 @@ class _OpenPack:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self.descriptor = open_pack(path)
+        self.size = os.fstat(self.descriptor).st_size
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
@@ -60,10 +62,7 @@ class PackIndex:
                 pass
 
     def _refreshed(self) -> bool:
-        try:
-            listed = {name for name in os.listdir(self.folder) if name.endswith(SUFFIX)}
-        except FileNotFoundError:
-            listed = set()
+        listed = {name for name in names_in(self.folder) if name.endswith(SUFFIX)}
         known = set(self._names) - {""}
         places, names = self.places, self._names
         # Checked again each time: a writer of the same contents may replace a damaged pack with an intact one.
@@ -159,6 +158,8 @@ class PackIndex:
                 else:
                     self._open.move_to_end(number)
             if pack is not None:
+                if offset + length > pack.size:
+                    raise _truncated(digest, pack)
                 return pack, offset, length
             self.refresh()
         for error in self.damaged.values():

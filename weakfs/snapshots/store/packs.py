@@ -10,11 +10,11 @@ a pack, and 0.7 to 1.9 s with SQLite.
 from __future__ import annotations
 
 import os
-import stat
 import struct
 from collections.abc import Callable
 from hashlib import sha256
 
+from weakfs.platforms import NOT_A_REGULAR_FILE, open_regular_file
 from weakfs.session.blobs.sparse import PIECE, SparseWriter
 from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.store.atomic_files import open_temporary, remove
@@ -123,15 +123,21 @@ class PackWriter:
         self._offset = self._writer.offset = offset
 
 
+def open_pack(path: str) -> int:
+    """Open a pack for reading. Raise `StoreDamaged` if it is not a regular file."""
+    try:
+        return open_regular_file(path)
+    except OSError as error:
+        if error.errno not in NOT_A_REGULAR_FILE:
+            raise
+        raise _damaged(path, "it is not a regular file") from None
+
+
 def read_index(path: str) -> list[tuple[bytes, int, int]]:
     """Return the `(digest, offset, length)` of everything in a pack; raise `StoreDamaged` if it is incomplete."""
-    # Opening a FIFO waits for a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = open_pack(path)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise _damaged(path, "it is not a regular file")
-        size = status.st_size
+        size = os.fstat(descriptor).st_size
         if size < len(HEADER) + TAIL.size:
             raise _damaged(path, "it is truncated")
         if os.pread(descriptor, len(HEADER), 0) != HEADER:

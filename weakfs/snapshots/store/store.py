@@ -22,7 +22,7 @@ import orjson
 
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import FileTree
-from weakfs.session import MissingBlob
+from weakfs.session import MissingBlob, UnknownSnapshot
 from weakfs.session.blobs.blob import Stored, checked
 from weakfs.snapshots.archive.archive_snapshot import archive_of
 from weakfs.snapshots.git.disk_usage import freed_in_git
@@ -32,7 +32,7 @@ from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store import atomic_files as disk
-from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last, open_without_waiting
+from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last
 from weakfs.snapshots.store.compaction import Compaction, CompactReport, Needs, SnapshotAccount, accounts, needs_of
 from weakfs.snapshots.store.errors import StoreDamaged, unwritable
 from weakfs.snapshots.store.journal_references import trees_needed
@@ -169,9 +169,14 @@ class Store:
         """
         dropped = all_but_last(self.list(), number, drop_tagged=drop_tagged)
         if not dry_run:
-            for snapshot in dropped:
-                self.drop(snapshot.snapshot_id)
+            self.drop_all(snapshot.snapshot_id for snapshot in dropped)
         return dropped
+
+    def drop_all(self, snapshot_ids: Iterable[str]) -> None:
+        """Drop snapshots, except for those that another process has dropped in the meantime."""
+        for snapshot_id in snapshot_ids:
+            with suppress(UnknownSnapshot):
+                self.drop(snapshot_id)
 
     def account(self, snapshots: Sequence[StoredSnapshot] | None = None) -> tuple[SnapshotAccount, ...]:
         """Return each snapshot's size and the space that dropping it would free. O(distinct manifests).
@@ -275,8 +280,15 @@ class Store:
 
     @contextmanager
     def _locked(self, how: int) -> Generator[None]:
-        self._make_ready()
-        descriptor = os.open(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._make_ready()
+            descriptor = os.open(os.path.join(self.path, "lock"), flags, 0o600)
+        except OSError as error:
+            raise unwritable(
+                error.errno or errno.EIO,
+                f"cannot write to the store {self.path!r}: {_cause(error)}; remove the cause, or use another store",
+            ) from error
         try:
             self._lock(descriptor, how)
             yield
@@ -326,8 +338,7 @@ class Store:
     def _place(self) -> str:
         """Return an identifier of the contents that are in the store now; a compaction changes it."""
         try:
-            with open(self._id_path, "rb", opener=open_without_waiting) as stream:
-                document = orjson.loads(stream.read())
+            document = orjson.loads(disk.read_small(self._id_path))
             found = document["id"]
             if document["format"] != FORMAT or document["version"] != VERSION or type(found) is not str:
                 raise ValueError(f"its format is {document['format']!r:.40}, version {document['version']!r:.40}")
@@ -336,9 +347,13 @@ class Store:
         except (ValueError, KeyError, TypeError) as error:
             raise StoreDamaged(
                 f"cannot use the store {self.path!r}: store.json has an unknown format ({error}); use the release of "
-                f"weakfs that wrote it, or remove that file to have a new one created"
+                f"weakfs that wrote it, or remove it to have a new one created"
             ) from None
         return found
+
+
+def _cause(error: OSError) -> str:
+    return f"{error.strerror}: {error.filename!r}" if error.filename else str(error.strerror)
 
 
 def _in_git(place: str) -> str:

@@ -11,7 +11,6 @@ belongs to, and a process that finds the journal left behind checks whether that
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import secrets
@@ -22,8 +21,7 @@ from contextlib import contextmanager, suppress
 from errno import ENOENT, EXDEV
 from itertools import takewhile
 
-import orjson
-from attrs import asdict, fields
+from attrs import asdict
 
 from weakfs.filesystem.results import Note
 from weakfs.platforms import fcntl
@@ -36,15 +34,11 @@ from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.hard_links import Inode
 from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.undo_journal.copied_inodes import CopiedInodes
+from weakfs.snapshots.undo_journal.log import LOG, PLACE, PREPARED, encoded, open_log, read_frames
 from weakfs.snapshots.undo_journal.tree_copy import Lost, TreeCopy
 from weakfs.snapshots.undo_journal.undo import COPIED, Frame, RestoreManifest, UndoStep, identity
 
 logger = logging.getLogger("weakfs.snapshots")
-
-LOG = b"log"
-
-PREPARED = "prepared"
-PLACE = tuple(attribute.name for attribute in fields(CommitPlace))
 
 
 class Journal:
@@ -250,7 +244,7 @@ class Journal:
     def _write(self, frame: Frame) -> None:
         if self._path is None:
             self._open()
-        line = _encoded(frame) + b"\n"
+        line = encoded(frame) + b"\n"
         written = os.pwrite(self._log, line, self._end)
         if written < len(line):
             # Only part was written, so the disk is probably full: writing the rest raises the actual error.
@@ -328,13 +322,14 @@ class Journal:
     def taken_over(cls, disk: HostDirectory, path: str, restore_manifest: RestoreManifest) -> Journal | None:
         """Take over the journal of a process that has ended; return `None` if it has no log or was committed.
 
-        Raises `BlockingIOError` if its process is alive, `FileNotFoundError` if the journal is gone.
+        Raises `BlockingIOError` if its process is alive, `FileNotFoundError` if the journal is gone, and `OSError`
+        (EBADMSG) if it is damaged.
         """
         journal = cls(disk, path, restore_manifest)
         directory = os.open(path, DIRECTORY)
         log = -1
         try:
-            log = os.open(LOG, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+            log = open_log(path, os.O_RDWR, directory=directory)
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(directory)
@@ -348,28 +343,15 @@ class Journal:
             return None
         journal._path, journal._directory, journal._log = path, directory, log
         journal._inodes = CopiedInodes(directory)
-        with open(os.dup(log), "rb") as stream:
-            for line, frame in read_frames(stream):
-                journal._frames.append((journal._end, frame))
-                journal._end += len(line)
+        try:
+            with open(os.dup(log), "rb") as stream:
+                for line, frame in read_frames(stream, path):
+                    journal._frames.append((journal._end, frame))
+                    journal._end += len(line)
+        except OSError:
+            journal.release()
+            raise
         return journal
-
-
-def read_frames(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Frame]]:
-    """Yield the steps of a log. A truncated last line is ignored: its change did not happen."""
-    for line in lines:
-        if not line.endswith(b"\n"):
-            return
-        # Not orjson, which reads larger numbers than 64 bits hold as floats.
-        yield line, json.loads(line)
-
-
-def _encoded(frame: Frame) -> bytes:
-    try:
-        return orjson.dumps(frame)
-    except TypeError:
-        # Some filesystems keep times that do not fit in 64 bits.
-        return json.dumps(frame).encode()
 
 
 class Nested:

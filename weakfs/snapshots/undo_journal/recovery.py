@@ -14,7 +14,8 @@ from weakfs.reducers.tree.node import Segments
 from weakfs.session.durable.commits.commit_outcome import was_stored_anywhere
 from weakfs.session.external import CommitPlace
 from weakfs.snapshots.directory.directory import HostDirectory
-from weakfs.snapshots.undo_journal.journal import LOG, PREPARED, Journal, read_frames
+from weakfs.snapshots.undo_journal.journal import Journal
+from weakfs.snapshots.undo_journal.log import PREPARED, open_log, read_frames
 from weakfs.snapshots.undo_journal.undo import RestoreManifest
 
 # Returns whether a commit was stored.
@@ -79,7 +80,7 @@ def count_unfinished(start: str) -> int:
     left = 0
     for path in _journals(start):
         with suppress(OSError):
-            log = os.open(os.path.join(path, LOG.decode()), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            log = open_log(path)
             try:
                 fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 left += os.fstat(log).st_size > 0
@@ -91,8 +92,8 @@ def count_unfinished(start: str) -> int:
 def _changed(path: str) -> list[Segments]:
     """Return the paths that a unit of work has changed so far."""
     changed: list[Segments] = []
-    with suppress(FileNotFoundError), open(os.path.join(path, LOG.decode()), "rb") as stream:
-        for _, frame in read_frames(stream):
+    with suppress(FileNotFoundError), os.fdopen(open_log(path), "rb") as stream:
+        for _, frame in read_frames(stream, path):
             if frame["op"] == PREPARED:
                 continue
             changed.append(tuple(frame["path"]))

@@ -1,0 +1,93 @@
+"""The log of an undo journal: a file with one line of JSON for each step. See docs/formats/undo-journal.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from errno import EBADMSG
+from typing import IO
+
+import orjson
+from attrs import fields
+
+from weakfs.platforms import NOT_A_REGULAR_FILE
+from weakfs.session.external import CommitPlace
+from weakfs.snapshots.undo_journal.undo import Frame
+
+LOG = b"log"
+
+PREPARED = "prepared"
+PLACE = tuple(attribute.name for attribute in fields(CommitPlace))
+
+# The fields that undoing a step needs, for each kind of step.
+FIELDS = {
+    "absent": {"path", "parents"},
+    "kept": {"path", "as", "was", "aside", "parents"},
+    "contents": {"path", "as", "names", "was", "held", "mode", "at", "parents"},
+    "moved": {"path", "to", "was", "parents"},
+    "status": {"path", "mode", "at"},
+    "tree": {"ref"},
+    PREPARED: {*PLACE},
+}
+# No step takes this many bytes.
+LONGEST = 1 << 26
+
+
+def open_log(journal: str, flags: int = os.O_RDONLY, *, directory: int | None = None) -> int:
+    """Open the log of a journal without waiting. `directory` is the directory of the journal if that is open.
+
+    Raise `FileNotFoundError` if there is no log, and `OSError` (EBADMSG) if it is not a regular file.
+    """
+    name = LOG if directory is not None else os.path.join(os.fsencode(journal), LOG)
+    try:
+        found = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    except IsADirectoryError:
+        raise damaged(journal, "it is not a regular file") from None
+    except OSError as error:
+        if error.errno not in NOT_A_REGULAR_FILE:
+            raise
+        raise damaged(journal, "it is not a regular file") from None
+    if not stat.S_ISREG(os.fstat(found).st_mode):
+        os.close(found)
+        raise damaged(journal, "it is not a regular file")
+    return found
+
+
+def encoded(frame: Frame) -> bytes:
+    """Return a step as JSON."""
+    try:
+        return orjson.dumps(frame)
+    except TypeError:
+        # Some filesystems keep times that do not fit in 64 bits.
+        return json.dumps(frame).encode()
+
+
+def read_frames(log: IO[bytes], journal: str) -> Iterator[tuple[bytes, Frame]]:
+    """Yield the steps in the log of a journal. A truncated last line is ignored: its change did not happen.
+
+    Raise `OSError` (EBADMSG) for a line that is not a step.
+    """
+    while (line := log.readline(LONGEST)).endswith(b"\n"):
+        try:
+            # Not orjson, which reads larger numbers than 64 bits hold as floats.
+            frame = json.loads(line)
+            if not FIELDS[frame["op"]] <= frame.keys():
+                raise ValueError(f"a step {frame['op']!r} lacks a field")
+            if frame["op"] == "tree":
+                bytes.fromhex(frame["ref"])
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            raise damaged(journal, f"a line is not a step that this version knows: {error}") from None
+        yield line, frame
+    if len(line) == LONGEST:
+        raise damaged(journal, f"a line has {LONGEST} bytes or more")
+
+
+def damaged(journal: str, cause: str) -> OSError:
+    """Return the error for a journal whose log cannot be read."""
+    return OSError(
+        EBADMSG,
+        f"the log of the unfinished work in {journal!r} is damaged: {cause}; move that directory away to give up "
+        f"undoing the work",
+    )
