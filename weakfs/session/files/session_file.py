@@ -35,7 +35,7 @@ from weakfs.session.state import SessionState
 
 # Enough bytes to tell one document from another, since they include the checksum.
 HEAD = 128
-# How many times a file is read that others replace meanwhile.
+# How many times to read a file that others keep replacing.
 ATTEMPTS = 5
 # A pipe may be endless. It is read in pieces of this size, up to this many bytes.
 PIECE = 1 << 20
@@ -170,7 +170,7 @@ def load_session(session: SessionState, path: str | PathLike[str], *, max_expans
         for attempt in range(1, ATTEMPTS + 1):
             data, status = _read_file(name)
             document = _Read(session, data, folder, Expansion(len(data), max_expansion))
-            # Whoever saves over the file removes the blobs that the new one does not need.
+            # A save over the file removes the blobs that the new one does not need.
             if attempt == ATTEMPTS or not document.external or not _is_replaced(name, status):
                 document.give_to(session)
                 return
