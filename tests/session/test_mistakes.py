@@ -186,7 +186,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a size as text": (
         lambda s: untyped(Retention)(max_bytes="10G"),
         TypeError,
-        "cannot keep '10G': a limit is a whole number, or None for no limit",
+        "max_bytes is '10G'; pass a whole number, or None for no limit",
     ),
     "a file to forget in": (
         lambda s: untyped(forget)("session.json", text="secret"),

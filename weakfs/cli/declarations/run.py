@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--save", metavar="FILE", type=click.Path(), help="Save the session to this file.")
 @click.option("--embed", is_flag=True, help="Save everything in that one file, without sidecar files.")
 @click.option("--session-id", metavar="ID", help="The id of the session.  [default: a random id]")
-@click.option("--strict", is_flag=True, help="If a call failed or differs, commit nothing and exit with 3.")
+@click.option("--strict", is_flag=True, help="If a call fails or differs, commit nothing and exit with 3.")
 @json_option
 def run_command(
     transcripts: tuple[str, ...],

@@ -172,7 +172,7 @@ def _report(line: Timeline, after: Timeline, work: Rewriting, contents: Redactio
 
 
 def _unreached(session: Session, work: Rewriting, stores: Iterable[Store | HostFilesystem]) -> Iterator[str]:
-    yield "other copies of the session: files saved elsewhere or not saved again, backups, exported git repositories"
+    yield "other copies of the session: files saved elsewhere or not saved again, backups and exported git repositories"
     yield "programs and models that have read it already"
     known = session[ExternalTrees].latest() or ExternalTrees()
     taken = (one.filesystem_id for one in session[ExternalFsSnapshot].all())

@@ -29,17 +29,21 @@ class Retention:
     def __attrs_post_init__(self) -> None:
         if self.max_age is not None and not isinstance(self.max_age, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"max_age is {self.max_age!r:.60}; pass a datetime.timedelta, such as timedelta(days=30)")
-        limits = (self.max_bytes, self.max_records, self.max_snapshots)
-        for limit in limits:
+        limits = {"max_bytes": self.max_bytes, "max_records": self.max_records, "max_snapshots": self.max_snapshots}
+        for name, limit in limits.items():
             if limit is not None and type(limit) is not int:
-                raise TypeError(f"cannot keep {limit!r:.60}: a limit is a whole number, or None for no limit")
-        if self.max_age is None and all(limit is None for limit in limits):
+                raise TypeError(f"{name} is {limit!r:.60}; pass a whole number, or None for no limit")
+        if self.max_age is None and all(limit is None for limit in limits.values()):
             raise ValueError(
                 "cannot tell what to keep: no limit is given; pass max_bytes, max_age, max_records or max_snapshots"
             )
-        negative = [limit for limit in limits if limit is not None and limit < 0]
-        if negative or (self.max_age is not None and self.max_age < timedelta(0)):
-            raise ValueError(f"cannot keep {negative[0] if negative else self.max_age}: a limit is 0 or more")
+        for name, limit in limits.items():
+            if limit is not None and limit < 0:
+                raise ValueError(
+                    f"cannot use {name}={limit}: a limit is not negative; pass 0 or more, or None for no limit"
+                )
+        if self.max_age is not None and self.max_age < timedelta(0):
+            raise ValueError(f"cannot use max_age={self.max_age}: a limit is not negative; pass 0 or more, or None")
 
     def oldest(self, now: int) -> int | None:
         """Return the oldest time to keep, in nanoseconds; `None` if age is not limited."""
