@@ -31,6 +31,7 @@ NAMES = [
     "Filesystem",
     "InMemoryFilesystem",
     "HostFilesystem",
+    "ContainerFilesystem",
     "MountedFilesystem",
     "OverlayFilesystem",
     "StorageFilesystem",

@@ -26,7 +26,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, MountedFilesystem, OverlayFilesystem
+    from weakfs.backends import (
+        ContainerFilesystem,
+        HostFilesystem,
+        HostMount,
+        InMemoryFilesystem,
+        MountedFilesystem,
+        OverlayFilesystem,
+    )
     from weakfs.composition_root import Registry, Session, StorageFilesystem
     from weakfs.errors import WeakfsError
     from weakfs.filesystem import Filesystem, Limits
@@ -59,6 +66,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DEFAULT_TOOLS",
     "Capability",
+    "ContainerFilesystem",
     "Filesystem",
     "HostFilesystem",
     "HostMount",
@@ -91,6 +99,7 @@ __all__ = [
 
 _NAMES = {
     "weakfs.backends": (
+        "ContainerFilesystem",
         "HostFilesystem",
         "HostMount",
         "InMemoryFilesystem",
