@@ -24,7 +24,7 @@ from weakfs.session import ConflictEntry
 NAMES = [
     "Session",
     "Registry",
-    "Snapshot",
+    "SessionSnapshot",
     "Record",
     "event",
     "reducer",

@@ -65,7 +65,7 @@ RENAMED = {
     "RenderedPromptProtocol": "weakfs.tools.sections.RenderedPrompt",
     "RestoreSnapshot": "Session.rollback()",
     "SessionProtocol": "weakfs.Session",
-    "SessionSnapshot": "weakfs.Snapshot",
+    "Snapshot": "weakfs.SessionSnapshot",
     "SnapshotableFilesystem": "weakfs.Filesystem; every filesystem has snapshot() and restore()",
     "TotalSize": "the field total_size of weakfs.filesystem.Statistics",
     "VfsSectionParams": "the arguments of weakfs.tools.sections.VfsSection",

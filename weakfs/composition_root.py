@@ -15,7 +15,7 @@ from weakfs.tools.slices import EVENTS, SLICES
 if TYPE_CHECKING:
     from weakfs.history.blame.lines import BlameLine, Blames
     from weakfs.history.sql import QueryResult, Value
-    from weakfs.session import Attachable, External, Snapshot
+    from weakfs.session import Attachable, External, SessionSnapshot
 
 
 class Registry(session.Registry):
@@ -50,7 +50,7 @@ class Session(session.Session):
         self,
         path: str,
         *,
-        at: int | str | Snapshot | None = None,
+        at: int | str | SessionSnapshot | None = None,
         filesystem: str | Attachable | External | None = None,
     ) -> tuple[BlameLine, ...]:
         """Return the lines of a file, each with the record that added it and the call that made the record.

@@ -31,7 +31,7 @@ from tests.models.plainfs import PlainFilesystem, Refused
 from tests.models.programs import FIRST, LIMITS, Operation, Step, operations, programs
 from tests.models.trees import Plain, flatten
 from tests.sampling import share
-from weakfs import MergeConflict, Session, Snapshot
+from weakfs import MergeConflict, Session, SessionSnapshot
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import FilesystemSnapshot, Limits
 from weakfs.reducers import FileTree
@@ -101,7 +101,7 @@ class FilesystemMachine(RuleBasedStateMachine):
         )
         self.plain = PlainFilesystem(limits=limits, follows=follows)
         self.history: dict[int, Plain] = {0: dict(self.plain.files)}
-        self.snapshots: list[tuple[Snapshot, Plain]] = []
+        self.snapshots: list[tuple[SessionSnapshot, Plain]] = []
         self.moments: list[tuple[FilesystemSnapshot, Plain]] = []
         self.operate(list(FIRST))
 

@@ -16,7 +16,7 @@ from weakfs.history.tree_patch import FileChange, count_changed_lines, file_chan
 from weakfs.history.trees import Trees
 from weakfs.messages import one_line
 from weakfs.reducers import EntryFound, LowerEntry, TreeSeen, diff
-from weakfs.session import Merged, Record, Reverted, RolledBack, Session, SessionView, Snapshot
+from weakfs.session import Merged, Record, Reverted, RolledBack, Session, SessionSnapshot, SessionView
 from weakfs.session.session import checked_session
 from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall
 
@@ -193,7 +193,7 @@ def _record_row(record: Record, tag: str, fork: str | None, files: tuple[Changed
     )
 
 
-def _snapshot_row(snapshot: Snapshot) -> TimelineRow:
+def _snapshot_row(snapshot: SessionSnapshot) -> TimelineRow:
     return TimelineRow(
         kind="snapshot",
         name=snapshot.snapshot_id,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from weakfs.session.external import Attachable, External, Journal
     from weakfs.session.history.log import Log
     from weakfs.session.history.packed_state import Counted, Packable, PackedValue
-    from weakfs.session.history.views import Missing, Records, SaveReport, SessionView, Snapshot
+    from weakfs.session.history.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
     from weakfs.session.merging.conflicts import (
         Choice,
         ConflictEntry,
@@ -124,6 +124,7 @@ __all__ = [
     "SessionConflict",
     "SessionError",
     "SessionFileError",
+    "SessionSnapshot",
     "SessionView",
     "Shape",
     "Sides",
@@ -133,7 +134,6 @@ __all__ = [
     "SliceSeeded",
     "SliceSpec",
     "SliceView",
-    "Snapshot",
     "StateMerge",
     "Stored",
     "Table",
@@ -184,6 +184,6 @@ __getattr__, __dir__ = lazy_names(
         "transactions.block": "TransactionBlock",
         "transactions.cancellation": "Cancellation",
         "undo.reversion": "Reversion",
-        "history.views": "Missing Records SaveReport SessionView Snapshot",
+        "history.views": "Missing Records SaveReport SessionView SessionSnapshot",
     },
 )

@@ -20,7 +20,7 @@ from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
-from weakfs.session.history.views import SessionView, Snapshot
+from weakfs.session.history.views import SessionSnapshot, SessionView
 from weakfs.session.state import checked_text
 
 
@@ -36,7 +36,7 @@ class Snapshots(SessionCore):
         """
         raise NotImplementedError
 
-    def at(self, seq: int | str | Snapshot) -> SessionView:
+    def at(self, seq: int | str | SessionSnapshot) -> SessionView:
         """Return the slices as they were after a record, given by its number, or at a snapshot.
 
         Costs a replay from the nearest keyframe: at most 512 records or those of one merge near the present, and 4,096
@@ -52,7 +52,7 @@ class Snapshots(SessionCore):
         self._notify()
         return view
 
-    def _at(self, target: int | str | Snapshot) -> SessionView:
+    def _at(self, target: int | str | SessionSnapshot) -> SessionView:
         line = self._line()
         if type(target) is int:
             mark = state_at(line, self._rules, target)
@@ -69,7 +69,7 @@ class Snapshots(SessionCore):
             line = self._line()
             return self._present(line)
 
-    def snapshot(self, tag: str | None = None) -> Snapshot:
+    def snapshot(self, tag: str | None = None) -> SessionSnapshot:
         """Keep the current state as a snapshot. O(1), by reference, plus a snapshot of each attached filesystem.
 
         Several snapshots may have the same tag; the tag then refers to the newest of them.
@@ -86,7 +86,7 @@ class Snapshots(SessionCore):
                 line.add_snapshot(SnapshotEntry(snapshot_id, number, seq, at, tag, line.state, externals))
             else:
                 seq = self._store_snapshot(line, snapshot_id, number, at, tag, externals)
-            taken = Snapshot(snapshot_id, seq, at, tag)
+            taken = SessionSnapshot(snapshot_id, seq, at, tag)
         self._notify()
         return taken
 
@@ -109,11 +109,11 @@ class Snapshots(SessionCore):
         return line.seq
 
     @property
-    def snapshots(self) -> tuple[Snapshot, ...]:
+    def snapshots(self) -> tuple[SessionSnapshot, ...]:
         """The snapshots that are kept, oldest first."""
         return tuple(_describe(entry) for entry in ordered_snapshots(self._line()))
 
-    def drop_snapshot(self, target: str | Snapshot) -> None:
+    def drop_snapshot(self, target: str | SessionSnapshot) -> None:
         """Drop a snapshot, given as an object, by its id or by its tag. Raise `UnknownSnapshot` if it is not kept."""
         with self.lock:
             line = self._writable()
@@ -134,8 +134,8 @@ class Snapshots(SessionCore):
             change(after)
         line.snapshots, line.touched = after.snapshots, after.touched
 
-    def _entry(self, line: Timeline, target: int | str | Snapshot) -> SnapshotEntry:
-        if not isinstance(target, (str, Snapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
+    def _entry(self, line: Timeline, target: int | str | SessionSnapshot) -> SnapshotEntry:
+        if not isinstance(target, (str, SessionSnapshot)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"{target!r:.60} is not a moment; pass a snapshot of the session, its id or tag, or a record number"
             )
@@ -159,7 +159,7 @@ class Snapshots(SessionCore):
         return entry
 
     def _go_to(
-        self, target: int | str | Snapshot, cause: str | None, aims: Callable[[int], Mapping[str, Any]] | None
+        self, target: int | str | SessionSnapshot, cause: str | None, aims: Callable[[int], Mapping[str, Any]] | None
     ) -> Record:
         """Go back to a moment; see `Session.rollback`.
 
@@ -273,5 +273,5 @@ class Snapshots(SessionCore):
         return tuple(kept.items())
 
 
-def _describe(entry: SnapshotEntry) -> Snapshot:
-    return Snapshot(entry.snapshot_id, entry.seq, entry.at, entry.tag)
+def _describe(entry: SnapshotEntry) -> SessionSnapshot:
+    return SessionSnapshot(entry.snapshot_id, entry.seq, entry.at, entry.tag)

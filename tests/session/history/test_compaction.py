@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from tests.session.ledger import Added, Noted, Put, Total, make_session, notes_of, shelf_of, total_of
-from weakfs import Session, SessionError, Snapshot
+from weakfs import Session, SessionError, SessionSnapshot
 from weakfs.session import UnknownSnapshot
 
 
@@ -101,7 +101,7 @@ def test_the_session_can_roll_back_to_before_the_first_kept_record() -> None:
 
 def test_kept_snapshots_stay_usable() -> None:
     session = make_session()
-    snapshots: list[Snapshot] = []
+    snapshots: list[SessionSnapshot] = []
     for number in range(1, 6):
         session.dispatch(Added(number))
         session.dispatch(Noted(str(number)))

@@ -8,11 +8,11 @@ import weakref
 import pytest
 
 from tests.session.ledger import Added, Noted, Put, Shelf, Total, make_session, notes_of, shelf_of, total_of
-from weakfs import Session, Snapshot
+from weakfs import Session, SessionSnapshot
 from weakfs.session import UnknownSnapshot
 
 
-def session_with_snapshot() -> tuple[Session, Snapshot]:
+def session_with_snapshot() -> tuple[Session, SessionSnapshot]:
     session = make_session()
     session.dispatch(Added(1))
     session.dispatch(Put("a", 1))
@@ -186,7 +186,7 @@ def test_snapshots_are_listed_oldest_first() -> None:
 @pytest.mark.parametrize("by", ["snapshot", "id", "tag"])
 def test_a_dropped_snapshot_is_gone(by: str) -> None:
     session, snapshot = session_with_snapshot()
-    targets: dict[str, str | Snapshot] = {"snapshot": snapshot, "id": snapshot.snapshot_id, "tag": "start"}
+    targets: dict[str, str | SessionSnapshot] = {"snapshot": snapshot, "id": snapshot.snapshot_id, "tag": "start"}
     target = targets[by]
 
     session.drop_snapshot(target)

@@ -24,7 +24,7 @@ from weakfs.reducers import EntryFound, ExternalTrees, FileTree, TreeSeen, find
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import Leaf, content_of, is_file, is_link
 from weakfs.search import is_binary
-from weakfs.session import Attachable, External, Session, SessionView, Snapshot
+from weakfs.session import Attachable, External, Session, SessionSnapshot, SessionView
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.tags import tag_of
@@ -97,7 +97,7 @@ class Blames:
         session: Session,
         path: str,
         *,
-        at: int | str | Snapshot | None,
+        at: int | str | SessionSnapshot | None,
         filesystem: str | External | Attachable | None,
     ) -> tuple[BlameLine, ...]:
         """Return the lines of a file at a moment; see `weakfs.Session.blame`."""

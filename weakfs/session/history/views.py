@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @fast_init
 @frozen
-class Snapshot:
+class SessionSnapshot:
     """A state that a session keeps and can go back to.
 
     `seq` is the number of the record after which it was taken, and `at` the clock's time in nanoseconds.

@@ -11,7 +11,7 @@ from weakfs.messages import a_type
 from weakfs.session.errors import SessionError, UnknownSnapshot
 from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.history.views import Snapshot
+from weakfs.session.history.views import SessionSnapshot
 from weakfs.session.undo.operations import REVERTED, Operation, Span, merges, operations, spans_of, undone
 from weakfs.session.undo.three_way import ThreeWay, check_foreign
 
@@ -98,7 +98,7 @@ class Undo(ThreeWay):
 
     def restore(
         self,
-        moment: int | str | Snapshot,
+        moment: int | str | SessionSnapshot,
         *,
         paths: Sequence[str] | None = None,
         preview: bool = False,
@@ -124,7 +124,7 @@ class Undo(ThreeWay):
     @overload
     def rollback(
         self,
-        target: int | str | Snapshot,
+        target: int | str | SessionSnapshot,
         *,
         cause: str | None = None,
         foreign: Foreign | None = None,
@@ -133,7 +133,7 @@ class Undo(ThreeWay):
     @overload
     def rollback(
         self,
-        target: int | str | Snapshot,
+        target: int | str | SessionSnapshot,
         *,
         cause: str | None = None,
         foreign: Foreign | None = None,
@@ -141,7 +141,7 @@ class Undo(ThreeWay):
     ) -> Reversion: ...
     def rollback(
         self,
-        target: int | str | Snapshot,
+        target: int | str | SessionSnapshot,
         *,
         cause: str | None = None,
         foreign: Foreign | None = None,

@@ -28,13 +28,13 @@ from weakfs.history.tree_patch import count_lines
 from weakfs.history.trees import Trees
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import EntryFound, LowerEntry
-from weakfs.session import Merged, Record, Session, Snapshot
+from weakfs.session import Merged, Record, Session, SessionSnapshot
 from weakfs.tools.slices import KeptBlob
 
 # Records that change no files: files found in a lower layer or outside, and contents stored for an answer.
 OBSERVATIONS = (EntryFound, LowerEntry, KeptBlob)
 
-Entry: TypeAlias = NumberedCall | Record | Snapshot
+Entry: TypeAlias = NumberedCall | Record | SessionSnapshot
 # The numbers of lines added and removed.
 Lines: TypeAlias = tuple[int, int]
 
@@ -95,7 +95,7 @@ def _entries(session: Session, wanted: Selection) -> Iterable[Entry]:
     if matching is None or (wanted.path is None and wanted.filesystem is None):
         yield from (call for call in calls if call.record is None and wanted.cause in (None, call.call.call_id))
     for record in with_snapshots(session) if matching is None else session.records:
-        if isinstance(record, Snapshot):
+        if isinstance(record, SessionSnapshot):
             yield record
             continue
         call = by_record.get(record.seq)
@@ -157,7 +157,7 @@ def _lines_of(session: Session, entries: Sequence[Entry]) -> dict[int | None, Li
 
 
 def _row(entry: Entry, tags: Tags) -> Row:
-    if isinstance(entry, Snapshot):
+    if isinstance(entry, SessionSnapshot):
         return Row("", entry.at, "snapshot", shown(entry.tag or entry.snapshot_id), "")
     if isinstance(entry, Record):
         # The types of weakfs itself are shown without their tag's prefix.
@@ -199,7 +199,7 @@ def _style(row: Row) -> str:
 
 def _fields(entry: Entry, lines: Lines | None, tags: Tags) -> dict[str, object]:
     added, removed = (None, None) if lines is None else lines
-    if isinstance(entry, Snapshot):
+    if isinstance(entry, SessionSnapshot):
         return snapshot_fields(entry)
     if isinstance(entry, Record):
         return {**record_fields(entry, tags), "added": added, "removed": removed}

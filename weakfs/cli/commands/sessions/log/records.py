@@ -24,10 +24,10 @@ from weakfs.session import (
     Record,
     RolledBack,
     Session,
-    Snapshot,
+    SessionSnapshot,
 )
 
-Entry = Record | Snapshot
+Entry = Record | SessionSnapshot
 
 # Events that affect everything below their path.
 WHOLE_TREES = (EntryCopied, EntryDeleted, EntryFound, EntryHidden, EntryMoved, TreeMounted)
@@ -66,13 +66,13 @@ def show_records(out: Output, session: Session, wanted: Selection, *, as_json: b
     found = _limited(_selected(session, wanted), wanted.limit)
     if as_json:
         for entry in found:
-            fields = snapshot_fields(entry) if isinstance(entry, Snapshot) else record_fields(entry, tags)
+            fields = snapshot_fields(entry) if isinstance(entry, SessionSnapshot) else record_fields(entry, tags)
             out.record(**fields)
         return
     width = max((len(shape.tag) for shape in tags.shapes.values()), default=0)
     number_width = max(len(str(session.seq)), 3)
     for entry in found:
-        if isinstance(entry, Snapshot):
+        if isinstance(entry, SessionSnapshot):
             name = shown(entry.tag or entry.snapshot_id)
             out.line(f"{'':{number_width}}  {moment(entry.at)}  ", (f"snapshot {name}", "bold yellow"))
             continue
@@ -144,7 +144,7 @@ class _Touched:
         return touched
 
 
-def snapshot_fields(snapshot: Snapshot) -> dict[str, object]:
+def snapshot_fields(snapshot: SessionSnapshot) -> dict[str, object]:
     """Return a snapshot as JSON fields."""
     return {
         "type": "snapshot",
