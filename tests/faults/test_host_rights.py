@@ -125,6 +125,52 @@ def test_entries_that_the_user_may_not_change_stay(place: Path, as_nobody: AsNob
     assert ";" in answer
 
 
+@needs_root
+@pytest.mark.parametrize("has_another_disk", [False, True])
+@pytest.mark.parametrize("foreign", ["d", "e/deep", "sticky"])
+def test_a_directory_with_entries_that_the_user_may_not_remove_is_not_deleted(
+    place: Path, as_nobody: AsNobody, foreign: str, has_another_disk: bool
+) -> None:
+    root, store = place / "root", place / "store"
+    (root / "sticky").mkdir()
+    (root / "sticky" / "a").touch()
+    give_away(place, "d", "d/a", "e/deep", "e/deep/a", "sticky", "sticky/a")
+    (root / "sticky").chmod(0o1777)
+    shared = Path(tempfile.mkdtemp(dir="/dev/shm")) if has_another_disk else place
+    try:
+        if has_another_disk:
+            shared.chmod(0o777)
+            store.symlink_to(shared)
+        before = record(root)
+        (answer,) = as_nobody("delete", f"/{foreign.partition('/')[0]}")
+        assert exact(record(root)) == exact(before)
+        assert answer.startswith("PermissionError "), answer
+        assert f"/{foreign}" in answer
+        assert as_nobody("write", "/new") == ["done"]
+        assert not os.listdir(store / "journals")
+    finally:
+        if has_another_disk:
+            shutil.rmtree(shared)
+
+
+@needs_root
+def test_what_a_restore_cannot_remove_is_left_in_the_store_and_prevents_nothing(
+    place: Path, as_nobody: AsNobody
+) -> None:
+    give_away(place, "e/deep", "e/deep/a")
+
+    assert as_nobody("import") == ["done"]
+    assert not os.listdir(place / "root")
+    (left,) = (place / "store" / "journals").iterdir()
+    assert [path.name for path in left.rglob("*")] != []
+
+    for one in (left, *left.iterdir()):
+        # An old directory without a log is taken for a leftover of a process that was killed.
+        os.utime(one, (0, 0))
+    assert as_nobody("write", "/new") == ["done"]
+    assert (place / "root" / "new").exists()
+
+
 @pytest.mark.parametrize("what", ["write", "append"])
 def test_a_read_only_file_is_not_written_even_if_its_directory_allows_replacing_it(
     place: Path, as_nobody: AsNobody, what: str

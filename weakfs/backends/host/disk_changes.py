@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable
 from errno import EBUSY
 from typing import Any, cast
@@ -131,6 +132,9 @@ def _make_directory(disk: HostDirectory, journal: Journal, event: e.DirectoryMad
 
 
 def _delete(disk: HostDirectory, journal: Journal, event: e.EntryDeleted, segments: Segments) -> None:
+    status = disk.status(segments)
+    if status is not None and stat.S_ISDIR(status.st_mode):
+        disk.check_removable(segments)
     journal.keep(segments)
     disk.remove(segments)
     disk.stamp(segments[:-1], event.at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from errno import EINVAL
+from errno import EACCES, EINVAL
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
@@ -17,6 +17,7 @@ from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory import entries as own
 from weakfs.snapshots.directory.held_directory import ABSENT, Parent
 from weakfs.snapshots.directory.nodes import ReadableDirectory
+from weakfs.snapshots.scan.stat_cache import canonical_name
 
 
 class HostDirectory(ReadableDirectory):
@@ -103,6 +104,33 @@ class HostDirectory(ReadableDirectory):
         with Parent(self, segments) as (directory, name):
             own.check_writable(directory, name)
 
+    def check_removable(self, segments: Segments) -> None:
+        """Raise `PermissionError` naming a directory from which the user may not remove the entries.
+
+        It belongs to another user, and was put in a directory of this one.
+        """
+        user = os.geteuid()
+        stack = [segments] if user else []
+        while stack:
+            here = stack.pop()
+            try:
+                descriptor = self.open_directory(here)
+            except PermissionError:
+                status = self.status(here)
+                if status is not None and status.st_uid == user:
+                    # Permissions are granted before it is removed.
+                    continue
+                raise
+            try:
+                status = os.fstat(descriptor)
+                with os.scandir(descriptor) as listing:
+                    entries = list(listing)
+                if entries and not _may_remove(entries, descriptor, status, user):
+                    raise PermissionError(EACCES, os.strerror(EACCES), b"/" + b"/".join(own.host_path(here)))
+                stack += [(*here, canonical_name(one.name)) for one in entries if one.is_dir(follow_symlinks=False)]
+            finally:
+                os.close(descriptor)
+
     def put(self, segments: Segments, node: Node) -> None:
         """Create a node and everything below it, exactly as it is, at an unused path."""
         if type(node) is FileTree:
@@ -188,3 +216,13 @@ class HostDirectory(ReadableDirectory):
         except OSError as error:
             if error.errno not in ABSENT:
                 raise
+
+
+def _may_remove(entries: list[os.DirEntry[str]], descriptor: int, status: os.stat_result, user: int) -> bool:
+    """Return whether a user may remove the entries of an open directory."""
+    if status.st_uid == user:
+        return True
+    if not os.access(".", os.W_OK | os.X_OK, dir_fd=descriptor, effective_ids=True):
+        return False
+    is_sticky = bool(status.st_mode & stat.S_ISVTX)
+    return not is_sticky or all(one.stat(follow_symlinks=False).st_uid == user for one in entries)

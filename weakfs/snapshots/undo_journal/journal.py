@@ -15,9 +15,8 @@ import logging
 import os
 import secrets
 import stat
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from errno import ENOENT, EXDEV
 from itertools import takewhile
 
@@ -30,10 +29,10 @@ from weakfs.session.external import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
-from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.hard_links import Inode
 from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.undo_journal.copied_inodes import CopiedInodes
+from weakfs.snapshots.undo_journal.journal_directory import is_new, remove_journal
 from weakfs.snapshots.undo_journal.log import LOG, PLACE, PREPARED, encoded, open_log, read_frames
 from weakfs.snapshots.undo_journal.tree_copy import Lost, TreeCopy
 from weakfs.snapshots.undo_journal.undo import COPIED, Frame, RestoreManifest, UndoStep, identity
@@ -104,6 +103,8 @@ class Journal:
             except OSError as error:
                 if error.errno not in COPIED:
                     raise
+        if aside is not None:
+            self.disk.check_removable(segments)
         self._copy(segments, name, aside)
 
     def contents(self, segments: Segments, names: Iterable[Segments]) -> None:
@@ -219,7 +220,7 @@ class Journal:
                     os.unlink(name, dir_fd=self._directory)
             os.rmdir(str(self._path))
         except OSError:
-            _clear(str(self._path))
+            remove_journal(str(self._path))
 
     def release(self) -> None:
         """Leave the journal as it is, to be recovered by the process that finds it."""
@@ -265,7 +266,7 @@ class Journal:
             fcntl.flock(self._log, fcntl.LOCK_EX)
         except BaseException:
             self._let_go()
-            _clear(path)
+            remove_journal(path)
             raise
         if not os.fstat(self._log).st_nlink:
             # A process that recovers journals found the log before it was locked, and removed it as a leftover.
@@ -338,8 +339,8 @@ class Journal:
             if error.errno != ENOENT:
                 raise
             # A journal that is being created has no log yet; it is recognized by its age.
-            if not _is_new(path):
-                _clear(path)
+            if not is_new(path):
+                remove_journal(path)
             return None
         journal._path, journal._directory, journal._log = path, directory, log
         journal._inodes = CopiedInodes(directory)
@@ -371,22 +372,3 @@ class Nested:
     def begin(self) -> Nested:
         """Begin a part nested in this one."""
         return Nested(self.journal)
-
-
-def _is_new(path: str) -> bool:
-    return time.time() - os.stat(path).st_mtime < 10
-
-
-def _clear(path: str) -> None:
-    folder, name = os.path.split(path)
-    with _opened(folder) as directory, suppress(FileNotFoundError):
-        remove_entry(directory, os.fsencode(name))
-
-
-@contextmanager
-def _opened(folder: str) -> Iterator[int]:
-    descriptor = os.open(folder, DIRECTORY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
