@@ -13,10 +13,10 @@ from weakfs.reducers import FileTree
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import find, walk
 from weakfs.snapshots import HashOnlySink, InMemorySink, Store, scan
-from weakfs.snapshots.directory import stable_read as contents
 from weakfs.snapshots.scan import directory_stack as frames
+from weakfs.snapshots.scan import stable_read as contents
+from weakfs.snapshots.scan.manifests import Status
 from weakfs.snapshots.scan.stat_cache import trusted
-from weakfs.snapshots.store.manifests import Status
 
 MS = 1_000_000
 S = 1000 * MS

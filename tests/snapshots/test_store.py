@@ -18,7 +18,7 @@ from weakfs.reducers.tree.node import find, walk
 from weakfs.session import UnknownSnapshot
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.snapshots import HashOnlySink, Store, StoredSnapshot, StoreUnwritable
-from weakfs.snapshots.store.manifests import NO_DIGEST, NO_STATUS, encode, head, rows
+from weakfs.snapshots.scan.manifests import NO_DIGEST, NO_STATUS, encode, head, rows
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.directory import UNREAD
 from weakfs.reducers.tree.node import FileTree, walk
 from weakfs.snapshots import Store
+from weakfs.snapshots.scan.manifests import NO_DIGEST, Status, encode, manifest_digest
 from weakfs.snapshots.scan.stat_cache import Directory
 from weakfs.snapshots.store.manifest_reader import load
-from weakfs.snapshots.store.manifests import NO_DIGEST, Status, encode, manifest_digest
 
 FILE: Status = (stat.S_IFREG | 0o644, 1, 1, 1, 1)
 LINK: Status = (stat.S_IFLNK | 0o777, 1, 1, 1, 1)

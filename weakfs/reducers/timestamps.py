@@ -1,4 +1,4 @@
-"""Times: the integer nanoseconds that events and trees hold, converted to datetimes."""
+"""Times: the integer nanoseconds that events and trees hold, within 64 bits, and their conversion to datetimes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
+
+
+def clamped(at: int) -> int:
+    """Return a time clamped to 64-bit nanoseconds."""
+    return min(max(at, SMALLEST), LARGEST)
 
 
 def as_datetime(at: int) -> datetime:

@@ -18,7 +18,7 @@ from tests.models.host import exact, record
 from tests.sampling import sample
 from weakfs import RollbackIncomplete, Session
 from weakfs.backends import HostFilesystem
-from weakfs.snapshots.directory import restore
+from weakfs.snapshots import restore
 from weakfs.snapshots.undo_journal.undo import Frame, UndoStep
 
 CALLS = ("mkdir", "rename", "link", "unlink", "symlink", "pwrite", "write", "utime", "rmdir", "chmod", "ftruncate")

@@ -16,7 +16,7 @@ from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesyste
 from weakfs.filesystem import Filesystem, Limits, ReadBack
 from weakfs.session import Cancellation
 from weakfs.session.errors import TransactionCancelled
-from weakfs.snapshots.directory import stable_read as contents
+from weakfs.snapshots.scan import stable_read as contents
 from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
 from weakfs.tools.handlers import shell as running
 

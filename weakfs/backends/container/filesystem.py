@@ -41,7 +41,7 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import path_of
 from weakfs.session import ConflictEntry, MergeConflict, Session
 from weakfs.session.merging.conflicts import Choice
-from weakfs.snapshots.store.store import Store
+from weakfs.snapshots.snapshot_store import Store
 
 logger = logging.getLogger("weakfs.backends")
 

@@ -22,15 +22,15 @@ from weakfs.reducers.tree.leaf import DIRECTORY_MODE, FILE_MODE, blob_digest, si
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Segments, find, path_of, tree_of
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.held_directory import HeldDirectory
+from weakfs.snapshots.scan import manifests
+from weakfs.snapshots.scan.manifests import NO_STATUS
 from weakfs.snapshots.scan.scan import scan
 from weakfs.snapshots.scan.scan_limits import ScanLimits
 from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.scan.stat_cache import Directory, Scan
-from weakfs.snapshots.scan.store_sink import StoreSink
-from weakfs.snapshots.store import manifests
-from weakfs.snapshots.store.manifests import NO_STATUS
+from weakfs.snapshots.snapshot_store import Store
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
-from weakfs.snapshots.store.store import Store
+from weakfs.snapshots.store.store_sink import StoreSink
 
 # How many trees are remembered together with their layers: the current one, and those being restored.
 REMEMBERED = 8

@@ -8,7 +8,7 @@ from weakfs.backends.container.layers.layer import Attributes, Layer
 from weakfs.backends.container.layers.unlogged_journal import UnloggedJournal
 from weakfs.filesystem import Note
 from weakfs.reducers.tree.node import FileTree
-from weakfs.snapshots.directory.restore import Plan, restore_tree
+from weakfs.snapshots.restore import Plan, restore_tree
 from weakfs.snapshots.scan.scan import scan
 from weakfs.snapshots.scan.scan_limits import UnwantedContents
 from weakfs.snapshots.scan.sinks import HashOnlySink

@@ -14,7 +14,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import temporary_name
 from weakfs.snapshots.directory.hard_links import SharedFile
-from weakfs.snapshots.directory.restore import overwrite
+from weakfs.snapshots.restore import overwrite
 from weakfs.snapshots.undo_journal.cross_device_rename import rename_or_copy
 from weakfs.snapshots.undo_journal.journal import Journal
 

@@ -23,7 +23,7 @@ from weakfs.reducers.tree.node import with_mode
 from weakfs.session import Session, SessionView
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.slices.tags import tag_of
-from weakfs.snapshots.store.store import Store
+from weakfs.snapshots.snapshot_store import Store
 
 logger = logging.getLogger("weakfs.backends")
 

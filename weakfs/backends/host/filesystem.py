@@ -35,11 +35,11 @@ from weakfs.reducers.tree.node import path_of
 from weakfs.session import External, MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.directory.hard_links import set_mode_of_all_names
-from weakfs.snapshots.directory.restore import restore_entries
+from weakfs.snapshots.restore import restore_entries
 from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
 from weakfs.snapshots.scan.scan_limits import ScanLimits
+from weakfs.snapshots.snapshot_store import Store
 from weakfs.snapshots.store.compaction import CompactReport
-from weakfs.snapshots.store.store import Store
 
 logger = logging.getLogger("weakfs.backends")
 

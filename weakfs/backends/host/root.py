@@ -19,15 +19,15 @@ from weakfs.session.external import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.hard_links import HardLinks
-from weakfs.snapshots.directory.restore import Plan, restore_tree
 from weakfs.snapshots.git.sink import Base
+from weakfs.snapshots.restore import Plan, restore_tree
 from weakfs.snapshots.scan.scan import OnFile, scan, scan_entry
 from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
 from weakfs.snapshots.scan.stat_cache import Scan
-from weakfs.snapshots.scan.store_sink import StoreSink
+from weakfs.snapshots.snapshot_store import Store
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
-from weakfs.snapshots.store.store import Store
+from weakfs.snapshots.store.store_sink import StoreSink
 from weakfs.snapshots.undo_journal.journal import Journal, Nested
 from weakfs.snapshots.undo_journal.recovery import Recovery, WasStored, count_unfinished, recover_journals
 

@@ -17,7 +17,7 @@ from weakfs.history.forgetting.search import is_in_bytes
 from weakfs.history.forgetting.text_redaction import found_in
 from weakfs.session import MissingBlob, Session
 from weakfs.snapshots import Store, StoredSnapshot
-from weakfs.snapshots.store import manifests
+from weakfs.snapshots.scan import manifests
 
 
 def stores_of(given: Iterable[Store | HostFilesystem]) -> tuple[Store, ...]:

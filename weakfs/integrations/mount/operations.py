@@ -22,10 +22,10 @@ from weakfs.filesystem import FileStat, Filesystem
 from weakfs.filesystem.errors import fault
 from weakfs.integrations.mount.open_files import OpenFile, OpenFiles
 from weakfs.reducers.events import EntryPut
+from weakfs.reducers.timestamps import clamped
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, FILE_MODE, MODIFIED_AT
 from weakfs.reducers.tree.node import FileTree, tree_of
-from weakfs.snapshots.store.manifests import clamped
 
 P = ParamSpec("P")
 R = TypeVar("R")

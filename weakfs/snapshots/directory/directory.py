@@ -15,9 +15,9 @@ from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session.blobs.file_copy import copy_file
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory import entries as own
+from weakfs.snapshots.directory.entries import canonical_name
 from weakfs.snapshots.directory.held_directory import ABSENT, Parent
 from weakfs.snapshots.directory.nodes import ReadableDirectory
-from weakfs.snapshots.scan.stat_cache import canonical_name
 
 
 class HostDirectory(ReadableDirectory):

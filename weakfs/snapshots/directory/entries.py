@@ -56,6 +56,16 @@ def host_bytes(name: str) -> bytes:
     return raw
 
 
+def host_name(name: str) -> str:
+    """Return the host name, as system calls take it, of a canonical name."""
+    return os.fsdecode(names.to_bytes(name))
+
+
+def canonical_name(host: str) -> str:
+    """Return the canonical name of a host name."""
+    return host if host.isascii() and "\\" not in host else names.from_bytes(os.fsencode(host))
+
+
 def host_path(segments: Sequence[str]) -> list[bytes]:
     """Return the host's bytes for the segments of a path. Raise `ValueError` as `host_bytes` does."""
     # All segments at once: doing this one by one would take half as long as opening a directory a thousand levels deep.

@@ -20,8 +20,7 @@ from weakfs.class_decorators import define, frozen
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import FileTree, Segments, find, put
 from weakfs.snapshots.directory.directory import HostDirectory
-from weakfs.snapshots.directory.entries import DIRECTORY
-from weakfs.snapshots.scan.stat_cache import canonical_name
+from weakfs.snapshots.directory.entries import DIRECTORY, canonical_name
 
 # Device and inode number of a file.
 Inode = tuple[int, int]

@@ -10,6 +10,7 @@ from errno import EFBIG, EINVAL, ENOENT, ENOTDIR
 from itertools import chain, islice
 from typing import Literal, cast
 
+from weakfs.reducers.timestamps import clamped
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
@@ -18,10 +19,8 @@ from weakfs.session.blobs.rope import Content
 from weakfs.session.blobs.sparse import PIECE, read_pieces
 from weakfs.session.interruption import check_interrupted, checked_between, is_interruptible
 from weakfs.snapshots.directory.birth_time import birth_time
-from weakfs.snapshots.directory.entries import host_bytes
+from weakfs.snapshots.directory.entries import canonical_name, host_bytes
 from weakfs.snapshots.directory.held_directory import ABSENT, PASSAGE, READ, HeldDirectory, Parent, check_regular
-from weakfs.snapshots.scan.stat_cache import canonical_name
-from weakfs.snapshots.store.manifests import clamped
 
 # Interruption is checked once per this many directory entries.
 STRIDE = 256

@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
-from weakfs.snapshots.store.errors import StoreDamaged, StoreUnwritable, unwritable
+from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
 
 # Options that override the configuration of a repository, which others may have changed. The timeouts, in milliseconds,
 # are for refs that another process has locked: git's default of 100 ms is not enough on a busy machine.

@@ -14,11 +14,11 @@ from weakfs.filesystem.errors import fault
 from weakfs.platforms import NOT_A_REGULAR_FILE, open_regular_file
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.files.atomic_write import sync_folder
+from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.git.cat_file import GitReader
 from weakfs.snapshots.git.command import initialise, run, writing
 from weakfs.snapshots.git.fast_import import FastImport, remove_leftovers
 from weakfs.snapshots.store import atomic_files as disk
-from weakfs.snapshots.store.errors import StoreDamaged
 
 REFS = "refs/weakfs/"
 # The prefix of refs to contents that a snapshot's own commit cannot hold.

@@ -1,1 +1,1 @@
-"""Scans of host directories, with a stat cache."""
+"""Scans of host directories, with a stat cache, and the manifests that record what they found."""

@@ -9,9 +9,10 @@ from typing import cast
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import Node
+from weakfs.snapshots.directory.entries import canonical_name
 from weakfs.snapshots.directory.permissions import allow_reading, close_directory, open_directory
-from weakfs.snapshots.scan.stat_cache import Directory, canonical_name
-from weakfs.snapshots.store.manifests import Status
+from weakfs.snapshots.scan.manifests import Status
+from weakfs.snapshots.scan.stat_cache import Directory
 
 # At most this many directories of the stack are kept open; others are reopened on the way back.
 MAX_HELD = 64

@@ -17,6 +17,7 @@ from weakfs.class_decorators import define, frozen
 from weakfs.filesystem import Limits
 from weakfs.filesystem.primitives import SymlinkPolicy
 from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH
+from weakfs.reducers.timestamps import clamped
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
@@ -24,7 +25,6 @@ from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, tree_of
 from weakfs.search import GlobPattern
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.session.interruption import check_interrupted, is_interruption
-from weakfs.snapshots.store.manifests import clamped
 
 READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 READ_FOLLOWING = os.O_RDONLY | O_NONBLOCK | O_CLOEXEC

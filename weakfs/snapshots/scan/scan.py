@@ -16,22 +16,24 @@ from itertools import islice
 from typing import cast
 
 from weakfs.filesystem.errors import fault
+from weakfs.reducers.timestamps import clamped
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import tree_of
 from weakfs.session.interruption import check_interrupted, is_interruptible
-from weakfs.snapshots.directory.entries import TEMPORARY
+from weakfs.snapshots.directory.entries import TEMPORARY, canonical_name, host_name
+from weakfs.snapshots.directory.nodes import SPECIALS
 from weakfs.snapshots.directory.permissions import close_directory, open_directory
-from weakfs.snapshots.directory.stable_read import Swapped, read_file, status_of
+from weakfs.snapshots.errors import StoreUnwritable
+from weakfs.snapshots.scan import manifests
 from weakfs.snapshots.scan.directory_stack import Frame, refusal, release, reopened
+from weakfs.snapshots.scan.manifests import NO_DIGEST, NO_STATUS, Status
 from weakfs.snapshots.scan.scan_limits import STRIDE, Interruptible, ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import Sink
-from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, Scan, canonical_name, host_name, trusted
+from weakfs.snapshots.scan.stable_read import Swapped, read_file, status_of
+from weakfs.snapshots.scan.stat_cache import Directory, Scan, trusted
 from weakfs.snapshots.scan.unchanged_entries import can_replace, has_exactly, unchanged_leaf
-from weakfs.snapshots.store import manifests
-from weakfs.snapshots.store.errors import StoreUnwritable
-from weakfs.snapshots.store.manifests import NO_DIGEST, NO_STATUS, Status, clamped
 
 # Errors of opening what is no longer a directory.
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -278,7 +280,7 @@ class _Scanner:
                     raise Swapped from None
                 raise
             return leaves.link(names.from_bytes(os.fsencode(target)), at=clamped(status[2]))
-        return leaves.special(SPECIAL[kind], mode=stat.S_IMODE(status[0]), at=clamped(status[2]))
+        return leaves.special(SPECIALS[kind], mode=stat.S_IMODE(status[0]), at=clamped(status[2]))
 
     def _look_again(self, frame: Frame, host: str) -> None:
         """Examine an entry again after it changed kind."""

@@ -9,12 +9,13 @@ from errno import EDQUOT
 from weakfs.filesystem.checkout import ReadBack
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.limits import Limits
+from weakfs.reducers.timestamps import clamped
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
 from weakfs.session.blobs.blob import ContentSource, Stored
+from weakfs.snapshots.directory.entries import canonical_name
+from weakfs.snapshots.scan.manifests import Status
 from weakfs.snapshots.scan.sinks import Sink, StatToken
-from weakfs.snapshots.scan.stat_cache import canonical_name
-from weakfs.snapshots.store.manifests import Status, clamped
 
 # A scan checks for interruption once per this many entries.
 STRIDE = 256

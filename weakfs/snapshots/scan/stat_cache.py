@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Mapping
 
 from weakfs.class_decorators import define, frozen
-from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree import node as trees
 from weakfs.reducers.tree.node import FileTree, Node
+from weakfs.snapshots.directory.entries import host_name
+from weakfs.snapshots.scan.manifests import NO_STATUS, Status
 from weakfs.snapshots.scan.sinks import StatToken
-from weakfs.snapshots.store.manifests import NO_STATUS, Status
 
 # The clock for file times advances once per kernel tick, 10 ms at 100 Hz.
 TICK = 12_000_000
 # For filesystems that store times in whole seconds, or in steps of two seconds.
 COARSE_TICK = 2_000_000_000
 SECOND = 1_000_000_000
-
-SPECIAL = {
-    stat.S_IFIFO: leaves.FIFO,
-    stat.S_IFSOCK: leaves.SOCKET,
-    stat.S_IFCHR: leaves.DEVICE,
-    stat.S_IFBLK: leaves.DEVICE,
-}
 
 
 @define(eq=False)
@@ -94,13 +84,3 @@ def trusted(status: Status, started_at: int) -> bool:
     _, _, mtime, ctime, _ = status
     tick = TICK if ctime % SECOND else COARSE_TICK
     return 0 < ctime < started_at - tick and mtime < started_at - tick
-
-
-def host_name(name: str) -> str:
-    """Return the host name, as system calls take it, of a canonical name."""
-    return os.fsdecode(names.to_bytes(name))
-
-
-def canonical_name(host: str) -> str:
-    """Return the canonical name of a host name."""
-    return host if host.isascii() and "\\" not in host else names.from_bytes(os.fsencode(host))

@@ -19,8 +19,8 @@ from weakfs.filesystem.errors import fault
 from weakfs.reducers.timestamps import as_datetime
 from weakfs.session import UnknownSnapshot
 from weakfs.session.files.atomic_write import sync_folder
+from weakfs.snapshots.errors import StoreDamaged, unwritable
 from weakfs.snapshots.store.atomic_files import TEMPORARY, names_in, new_file, read_small
-from weakfs.snapshots.store.errors import StoreDamaged, unwritable
 
 FORMAT = "weakfs-snapshot"
 VERSION = 1

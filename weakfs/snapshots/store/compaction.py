@@ -12,10 +12,10 @@ from attrs import field
 from weakfs.class_decorators import define, frozen
 from weakfs.session import MissingBlob
 from weakfs.session.files.atomic_write import sync_folder
+from weakfs.snapshots.errors import StoreDamaged, unwritable
+from weakfs.snapshots.scan import manifests
 from weakfs.snapshots.store import atomic_files as disk
-from weakfs.snapshots.store import manifests
 from weakfs.snapshots.store.catalogue import StoredSnapshot
-from weakfs.snapshots.store.errors import StoreDamaged, unwritable
 from weakfs.snapshots.store.pack_index import Pack, PackIndex
 from weakfs.snapshots.store.packs import PackWriter
 

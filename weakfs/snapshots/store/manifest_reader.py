@@ -17,15 +17,17 @@ from weakfs.reducers.tree.lazy_directory import counts_of, stored
 from weakfs.reducers.tree.node import FileTree, Node
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.interruption import check_interrupted
+from weakfs.snapshots.directory.entries import host_name
+from weakfs.snapshots.directory.nodes import SPECIALS
+from weakfs.snapshots.scan import manifests
+from weakfs.snapshots.scan.manifests import NO_STATUS, Columns, Status
 from weakfs.snapshots.scan.sinks import StatToken
-from weakfs.snapshots.scan.stat_cache import COARSE_TICK, SPECIAL, Directory, host_name, trusted
-from weakfs.snapshots.store import manifests
-from weakfs.snapshots.store.manifests import NO_STATUS, Columns, Status
+from weakfs.snapshots.scan.stat_cache import COARSE_TICK, Directory, trusted
 
 # The digest of a directory's manifest, and its status in the directory above.
 Key = tuple[bytes, Status]
 
-KINDS = {stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR, *SPECIAL}
+KINDS = {stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR, *SPECIALS}
 
 
 def load(
@@ -156,5 +158,5 @@ def _children(
         elif kind == stat.S_IFLNK:
             nodes[name] = leaves.link(next(targets), at=at)
         else:
-            nodes[name] = leaves.special(SPECIAL[kind], mode=mode & 0o7777, at=at)
+            nodes[name] = leaves.special(SPECIALS[kind], mode=mode & 0o7777, at=at)
     return maps.build(nodes.items())

@@ -11,8 +11,8 @@ from threading import Lock
 from weakfs.class_decorators import frozen
 from weakfs.session import MissingBlob
 from weakfs.session.blobs.sparse import read_pieces
+from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.store.atomic_files import names_in
-from weakfs.snapshots.store.errors import StoreDamaged
 from weakfs.snapshots.store.packs import SUFFIX, open_pack, read_at, read_index
 
 # At most this many packs are kept open.

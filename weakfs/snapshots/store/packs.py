@@ -17,8 +17,8 @@ from hashlib import sha256
 from weakfs.platforms import NOT_A_REGULAR_FILE, open_regular_file
 from weakfs.session.blobs.sparse import PIECE, SparseWriter
 from weakfs.session.files.atomic_write import sync_folder
+from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.store.atomic_files import open_temporary, remove
-from weakfs.snapshots.store.errors import StoreDamaged
 
 HEADER = b"weakfs pack v1\n\0"
 END = b"weakfs pack end\n"

@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.files.atomic_write import sync_folder
+from weakfs.snapshots.errors import StoreUnwritable, unwritable
+from weakfs.snapshots.scan.manifests import manifest_digest
 from weakfs.snapshots.scan.sinks import StatToken, digest_of_pieces
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, SnapshotKind, StoredSnapshot
-from weakfs.snapshots.store.errors import StoreUnwritable, unwritable
-from weakfs.snapshots.store.manifests import manifest_digest
 from weakfs.snapshots.store.pack_index import PackIndex
 from weakfs.snapshots.store.packs import PackWriter
 

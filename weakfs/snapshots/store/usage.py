@@ -12,7 +12,7 @@ from weakfs.snapshots.store.catalogue import StoredSnapshot
 from weakfs.snapshots.store.compaction import Needs
 
 if TYPE_CHECKING:
-    from weakfs.snapshots.store.store import Store
+    from weakfs.snapshots.snapshot_store import Store
 
 
 @define(eq=False)

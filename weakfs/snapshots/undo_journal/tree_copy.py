@@ -15,11 +15,10 @@ from weakfs.class_decorators import define
 from weakfs.reducers.tree.node import Segments
 from weakfs.session.blobs.file_copy import copy_file
 from weakfs.snapshots.directory.directory import HostDirectory
-from weakfs.snapshots.directory.entries import CREATE, copy_attributes, copy_link_owner, set_status
+from weakfs.snapshots.directory.entries import CREATE, canonical_name, copy_attributes, copy_link_owner, set_status
 from weakfs.snapshots.directory.hard_links import Inode
 from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.directory.permissions import open_file
-from weakfs.snapshots.scan.stat_cache import canonical_name
 
 # The path of an entry, and the attributes of it that could not be copied.
 Lost = tuple[Segments, str]

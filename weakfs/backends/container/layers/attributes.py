@@ -15,7 +15,7 @@ from weakfs.reducers.tree.node import FileTree, Segments, find, path_of, walk
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import host_bytes, temporary_name
-from weakfs.snapshots.directory.restore import Plan
+from weakfs.snapshots.restore import Plan
 
 
 @frozen(eq=False)

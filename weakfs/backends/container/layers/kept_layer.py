@@ -18,7 +18,7 @@ from weakfs.backends.container.layers.unlogged_journal import UnloggedJournal
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.held_directory import HeldDirectory
 from weakfs.snapshots.directory.nodes import ReadableDirectory
-from weakfs.snapshots.directory.restore import Plan, restore_tree
+from weakfs.snapshots.restore import Plan, restore_tree
 from weakfs.snapshots.scan.scan import scan
 from weakfs.snapshots.scan.scan_limits import NoContents
 from weakfs.snapshots.scan.sinks import HashOnlySink

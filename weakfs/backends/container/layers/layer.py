@@ -27,9 +27,9 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import WHITEOUT
 from weakfs.reducers.tree.node import FileTree, Segments, find, put, remove, tree_of
 from weakfs.session.blobs.rope import Content
-from weakfs.snapshots.directory.entries import check_name
+from weakfs.snapshots.directory.entries import canonical_name, check_name
 from weakfs.snapshots.directory.held_directory import HeldDirectory
-from weakfs.snapshots.scan.stat_cache import Directory, canonical_name
+from weakfs.snapshots.scan.stat_cache import Directory
 
 # The names in the tree that a snapshot stores.
 FILES, ATTRIBUTES = "files", "attributes.json"

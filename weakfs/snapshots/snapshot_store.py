@@ -25,21 +25,21 @@ from weakfs.reducers.tree.node import FileTree
 from weakfs.session import MissingBlob, UnknownSnapshot
 from weakfs.session.blobs.blob import Stored, checked
 from weakfs.snapshots.archive.archive_snapshot import archive_of
+from weakfs.snapshots.errors import StoreDamaged, unwritable
 from weakfs.snapshots.git.disk_usage import freed_in_git
 from weakfs.snapshots.git.repository import GitRepository
 from weakfs.snapshots.git.sink import GitSink
+from weakfs.snapshots.scan.manifests import manifest_digest
 from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
-from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last
 from weakfs.snapshots.store.compaction import Compaction, CompactReport, Needs, SnapshotAccount, accounts, needs_of
-from weakfs.snapshots.store.errors import StoreDamaged, unwritable
-from weakfs.snapshots.store.journal_references import trees_needed
 from weakfs.snapshots.store.manifest_reader import load
-from weakfs.snapshots.store.manifests import manifest_digest
 from weakfs.snapshots.store.pack_index import PackIndex
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
+from weakfs.snapshots.store.store_sink import StoreSink
+from weakfs.snapshots.undo_journal.journal_references import trees_needed
 
 FORMAT = "weakfs-store"
 VERSION = 1

@@ -12,8 +12,8 @@ from typing import cast
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE, has_holes_of, read_pieces
 from weakfs.snapshots.directory.permissions import open_file
+from weakfs.snapshots.scan.manifests import Status
 from weakfs.snapshots.scan.sinks import Sink
-from weakfs.snapshots.store.manifests import Status
 
 # Files up to this size are read in one piece.
 SMALL = 4 * PIECE

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from weakfs.class_decorators import define
+from weakfs.reducers.timestamps import LARGEST, SMALLEST, clamped
 
 MARK = b"wfm1"
 HEAD = struct.Struct("<4sHqII")
@@ -29,8 +30,6 @@ Status = tuple[int, int, int, int, int]
 
 # The status of a directory about which nothing is known.
 NO_STATUS: Status = (stat.S_IFDIR | 0o755, 0, 0, 0, 0)
-
-SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
 
 
 def manifest_digest(manifest: bytes) -> bytes:
@@ -56,11 +55,6 @@ def _within_bounds(row: tuple[str, Status, bytes, str | None]) -> tuple[str, Sta
         return row
     # Times after the year 2262 are not stored exactly, and so are never trusted.
     return name, (mode, size, clamped(mtime), 0, inode), digest, target
-
-
-def clamped(time_ns: int) -> int:
-    """Return a time clamped to 64-bit nanoseconds."""
-    return min(max(time_ns, SMALLEST), LARGEST)
 
 
 def head(manifest: bytes) -> tuple[int, int]:
