@@ -152,6 +152,15 @@ def load(
             return weakfs.Session.load(path, registry=known, max_expansion=max_expansion)
 
 
+def file_version(file: str) -> str | None:
+    """Return a string that is different after each time that a session file is saved; `None` if there is no file."""
+    try:
+        found = os.stat(file)
+    except FileNotFoundError:
+        return None
+    return f"{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
+
+
 def is_saved_session(file: str) -> bool:
     """Return whether a file is a saved session. A pipe, which can be read only once, may be one."""
     return not os.path.isfile(file) or _begins_with(SESSION_HEAD, file)

@@ -104,6 +104,80 @@ def test_a_dead_mount_is_replaced(tmp_path: Path, run: Run, place: Path) -> None
         assert run("cat a") == "1\n"
 
 
+@pytest.mark.slow
+def test_a_session_file_that_another_program_saved_meanwhile_is_not_overwritten(
+    tmp_path: Path, place: Path, run: Run
+) -> None:
+    where = tmp_path / "s.json"
+    Session(session_id="first").save(where)
+    with mounted(where, place) as process:
+        run("echo 1 > a")
+        Session(session_id="other").save(where)
+        process.send_signal(signal.SIGINT)
+        _, message = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "another program saved it meanwhile" in message
+    assert Session.load(where).session_id == "other"
+    (kept,) = (path for path in tmp_path.iterdir() if path.name.startswith("s.json."))
+    assert str(kept) in message
+    assert InMemoryFilesystem(Session.load(kept)).read("/a").content == "1\n"
+
+
+@pytest.mark.slow
+def test_what_cannot_be_saved_is_saved_elsewhere(
+    tmp_path: Path, place: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    where = tmp_path / "gone" / "s.json"
+    Session().save(where)
+    with mounted(where, place) as process:
+        run("echo 1 > a")
+        where.unlink()
+        where.parent.rmdir()
+        process.send_signal(signal.SIGINT)
+        _, message = process.communicate(timeout=300)
+    assert process.returncode == 1
+    (kept,) = (tmp_path / "temporary").iterdir()
+    assert str(kept) in message
+    assert InMemoryFilesystem(Session.load(kept)).read("/a").content == "1\n"
+
+
+def test_a_session_file_is_saved_even_if_the_mount_ends_with_an_error(tmp_path: Path) -> None:
+    from weakfs.cli.commands.integrations.mount import _session
+
+    where = tmp_path / "s.json"
+    Session().save(where)
+    with (
+        pytest.raises(RuntimeError, match="unmounted in a strange way"),
+        _session(str(where), None, None, read_only=False) as session,
+    ):
+        InMemoryFilesystem(session).write("/a", "1\n")
+        raise RuntimeError("unmounted in a strange way")
+    assert InMemoryFilesystem(Session.load(where)).read("/a").content == "1\n"
+
+
+def test_a_recording_of_another_program_is_mounted_read_only_or_not_at_all(tmp_path: Path, place: Path) -> None:
+    recording = tmp_path / "recording.jsonl"
+    recording.write_bytes(Path("fixtures/transcripts/shop.jsonl").read_bytes())
+    before = recording.read_bytes()
+    done = weakfs("mount", recording, place)
+    assert done.returncode == 1
+    assert "recorded session of another program" in done.stderr
+    assert recording.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_mount_shows_what_other_processes_do(tmp_path: Path, place: Path, run: Run) -> None:
+    where = f"folder:{tmp_path}/stored"
+    with mounted(where, place):
+        run("echo 1 > a")
+        with Session.open(where, on_conflict="merge") as session:
+            InMemoryFilesystem(session).write("/b", "2\n")
+        run("until test -e b; do sleep 0.1; done; cat b")
+
+
 def test_an_error_says_what_cannot_be_mounted(tmp_path: Path, place: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")

@@ -27,6 +27,7 @@ from weakfs.filesystem.paths import normalize
 from weakfs.integrations.mount.fuse import Fuse
 from weakfs.integrations.mount.operations import Operations
 from weakfs.snapshots.scan.read_back import without_set_id
+from weakfs.tools.permissions.guard import guard_of
 
 # How long mounting may take, and unmounting while a program still has files open, in seconds.
 PATIENCE = 60.0
@@ -197,11 +198,15 @@ def mount(
 
     `cache_seconds` is how long the kernel may cache the status of entries; leave it at 0 if the session also changes in
     ways other than through the mount. If the process of an earlier weakfs mount there was killed, that mount is removed
-    first. Raises `MountError` if the files cannot be mounted, and `NotADirectoryError` or `FileNotFoundError` if
+    first. Raises `MountError` if the files cannot be mounted, `PermissionError` if they are those of a call whose
+    capability or policy does not let programs use all of them, and `NotADirectoryError` or `FileNotFoundError` if
     `directory` is not a directory.
 
     A thread of this process answers the kernel, so do not map files of the mount into this process: it would deadlock.
     """
+    guard = guard_of(files)
+    if guard is not None:
+        guard.check_command()
     place = os.path.abspath(directory)
     if _is_dead(place):
         _unmount(place, ["-uz"])

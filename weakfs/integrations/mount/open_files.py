@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from errno import EFBIG, ENOENT
+from errno import EFBIG, ENOENT, ENOSPC
 from itertools import count
 
 from attrs import define, field
@@ -11,8 +11,10 @@ from attrs import define, field
 from weakfs.filesystem import Filesystem
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import is_within
+from weakfs.session import MergeConflict
 
-# The maximum size in bytes of a file that is being written, because it is in memory; used if there is no other limit.
+# The maximum size in bytes of a file that is being written, because it is in memory, and of all such files together;
+# used if there is no other limit.
 LARGEST = 1 << 30
 
 
@@ -108,7 +110,7 @@ class OpenFiles:
 
     def truncate(self, file: OpenFile, length: int) -> None:
         """Truncate the file, or extend it with zeros."""
-        written = self._writable(file, length)
+        written = self._writable(file, length, keeps_content=length > 0)
         file.mark(min(length, len(written)), max(length, len(written)))
         if length < len(written):
             del written[length:]
@@ -120,20 +122,27 @@ class OpenFiles:
         if file.written is None or file.path is None:
             return
         file.is_refused = True
+        try:
+            self._store(file.path, file, file.written)
+        except MergeConflict:
+            # Another process changed the file first. The session has that now, and the program's write is the last.
+            self._store(file.path, file, file.written)
+        file.written, file.is_refused = None, False
+
+    def _store(self, path: str, file: OpenFile, written: bytearray) -> None:
         difference = file.difference()
-        if not self._holds(file.path, file.base):
+        if not self._holds(path, file.base):
             # The file was changed or reverted while the program had it open; the program's write wins, as it is the
             # last.
-            self.files.write_bytes(file.path, bytes(file.written), create_parents=False)
+            self.files.write_bytes(path, bytes(written), create_parents=False)
         elif difference is not None:
             start, _, content = difference
             if start == len(file.base):
-                self.files.write_bytes(file.path, content, mode="append")
-            elif start == 0 and len(content) == len(file.written):
-                self.files.write_bytes(file.path, content)
+                self.files.write_bytes(path, content, mode="append")
+            elif start == 0 and len(content) == len(written):
+                self.files.write_bytes(path, content)
             else:
-                self.files.splice(file.path, [difference])
-        file.written, file.is_refused = None, False
+                self.files.splice(path, [difference])
 
     def store_all(self) -> None:
         """Store the writes to all files, except those whose failure was already reported to a program."""
@@ -172,17 +181,43 @@ class OpenFiles:
                 if file.path is not None:
                     file.path = now
 
-    def _writable(self, file: OpenFile, size: int) -> bytearray:
-        largest = self.files.limits.max_file_size
-        largest = LARGEST if largest is None else largest
-        if size > largest:
-            raise fault(OSError, EFBIG, f"cannot write {size} bytes to {file.path!r}: {largest} are allowed")
+    def _writable(self, file: OpenFile, size: int, *, keeps_content: bool = True) -> bytearray:
+        """Return the content of a file for a write after which it has at least this size.
+
+        Without `keeps_content`, the content may be empty instead, if it is too large.
+        """
+        self._check_room(file, size)
         if file.written is None:
-            file.base = self.files.read_bytes(_path_of(file)).content
-            file.written = bytearray(file.base)
-            file.start, file.stop = len(file.base), 0
+            path, base = _path_of(file), b""
+            known = self.files.stat(path).size_bytes
+            if known <= self._largest or keeps_content:
+                self._check_room(file, max(size, known))
+                base = self.files.read_bytes(path).content
+            file.base, file.written = base, bytearray(base)
+            file.start, file.stop = len(base), 0
         file.modified_ns, file.is_refused = self.now(), False
         return file.written
+
+    @property
+    def _largest(self) -> int:
+        limit = self.files.limits.max_file_size
+        return LARGEST if limit is None else limit
+
+    def _check_room(self, file: OpenFile, size: int) -> None:
+        """Raise `OSError` if a file of this size may not be written, or not together with other unstored writes."""
+        if size > self._largest:
+            raise fault(OSError, EFBIG, f"cannot write {size} bytes to {file.path!r}: {self._largest} are allowed")
+        quota = self.files.limits.max_total_size
+        most = max(LARGEST, self._largest) if quota is None else quota
+        others = (one for known in (self._by_path, self._deleted) for one in known.values() if one is not file)
+        held = sum(len(one.written) for one in others if one.written is not None)
+        if held + size > most:
+            raise fault(
+                OSError,
+                ENOSPC,
+                f"cannot write {size} bytes to {file.path!r}: other files have {held} bytes that are not stored yet, "
+                f"and {most} are allowed; close or sync files",
+            )
 
     def _holds(self, path: str, content: bytes) -> bool:
         try:

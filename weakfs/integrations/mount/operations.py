@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat as modes
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -37,7 +38,7 @@ UTIME_OMIT = 0x3FFFFFFE
 RENAME_NOREPLACE = 1
 
 # FUSE renames a deleted file that is still open to such a name, and deletes it when it is closed.
-HIDDEN = "/.fuse_hidden"
+HIDDEN = re.compile(r".*/\.fuse_hidden[0-9a-f]{16}", re.DOTALL)
 
 BLOCK = 4096
 # The totals that `statvfs` shows if there is no limit, in blocks and in entries.
@@ -265,7 +266,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
     @_operation
     def rename(self, old: str, new: str, flags: int = 0) -> int:
         source, destination = _named(old), _named(new)
-        if HIDDEN in destination and self.open_files.at(source, None) is not None:
+        if HIDDEN.fullmatch(destination) and self.open_files.at(source, None) is not None:
             self.open_files.hold(source)
             self.files.delete(source)
             self.open_files.deleted(source, destination)

@@ -120,6 +120,10 @@ class GuardedFilesystem:
         """Raise `OperationForbidden` if the capability does not include an operation, for calls without paths."""
         self._access.check_included(operation)
 
+    def check_command(self) -> None:
+        """Raise `PermissionError` unless a program may use all files."""
+        self._access.check_command()
+
     def carry(self, origins: Iterable[str]) -> None:
         """Note the files whose withheld contents the call was given: it may not write where these could be seen."""
         self._access.carry(origins)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -12,11 +14,15 @@ import click
 from weakfs.cli.errors import DONE, Failure, as_failure
 from weakfs.cli.options import AT, EXIT_STATUSES, expansion_option, registry_option
 from weakfs.cli.output import Output
+from weakfs.cli.signals import interrupts_deferred
+from weakfs.session import Session as AnySession
+from weakfs.session import SessionError
+from weakfs.storage import StorageError
 
 if TYPE_CHECKING:
     from weakfs import Session
 
-# How long the kernel may cache the status of entries, in seconds: safe, because only the mount changes the session.
+# How long the kernel may cache the status of entries, in seconds: changes by other processes are noticed later anyway.
 CACHE_SECONDS = 1.0
 
 
@@ -64,17 +70,20 @@ def mount_command(
 
 @contextmanager
 def _session(where: str, registry: str | None, max_expansion: float | None, *, read_only: bool) -> Generator[Session]:
-    """Open the session for the mount, and save what changed at the end."""
-    from weakfs.cli.sessions import Location, is_location, load, registry_at
+    """Open the session for the mount; at the end, however it ends, save what changed."""
+    from weakfs.cli.sessions import Location, file_version, is_location, load, registry_at
     from weakfs.storage.engines.urls import redacted
 
     if read_only or (not is_location(where) and os.path.exists(where)):
-        session = load(where, registry, max_expansion)
+        seen = None if read_only else file_version(where)
+        session = load(where, registry, max_expansion, is_to_change=not read_only)
         before = session.seq
-        yield session
-        if not read_only and session.seq != before:
-            with as_failure(f"save {where!r}"):
-                session.save(where)
+        try:
+            yield session
+        finally:
+            if not read_only and session.seq != before:
+                with interrupts_deferred():
+                    _save(session, where, seen)
         return
     from weakfs import Session
 
@@ -83,4 +92,54 @@ def _session(where: str, registry: str | None, max_expansion: float | None, *, r
     with as_failure(f"open {redacted(place.where)!r}"):
         opened = Session.open(place.where, place.session_id, registry=known, on_conflict="merge")
     with opened:
+        Thread(target=_follow, args=(opened,), name="weakfs mount changes", daemon=True).start()
         yield opened
+
+
+def _follow(session: AnySession) -> None:
+    """Show what other processes do in the session, until it is closed."""
+    with suppress(SessionError, StorageError):
+        for _ in session.watch():
+            pass
+
+
+def _save(session: AnySession, where: str, seen: str | None) -> None:
+    """Save the session to its file; if that is impossible or would overwrite other work, save it elsewhere.
+
+    Raise `Failure` in that case: it says why and where.
+    """
+    from weakfs.cli.sessions import file_version
+
+    try:
+        with as_failure(f"save {where!r}"):
+            if file_version(where) not in (None, seen):
+                raise Failure(f"cannot save {where!r}: another program saved it meanwhile")
+            session.save(where)
+    except Failure as error:
+        cause = str(error).partition("; ")[0]
+        kept = _save_elsewhere(session, where)
+        raise Failure(f"{cause}; the session with the changes of this mount is saved as {kept!r}") from error
+
+
+def _save_elsewhere(session: AnySession, where: str) -> str:
+    """Save the session to a new file beside its own or, failing that, in the directory for temporary files."""
+    name = os.path.basename(where)
+    try:
+        return _save_new(session, name, os.path.dirname(os.path.abspath(where)))
+    except OSError:
+        place = tempfile.gettempdir()
+    try:
+        return _save_new(session, name, place)
+    except OSError as error:
+        raise Failure(f"cannot save the session anywhere: {error}; its changes are lost") from error
+
+
+def _save_new(session: AnySession, name: str, directory: str) -> str:
+    descriptor, kept = tempfile.mkstemp(prefix=f"{name}.", dir=directory)
+    os.close(descriptor)
+    try:
+        session.save(kept)
+    except BaseException:
+        os.unlink(kept)
+        raise
+    return kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Thread
@@ -83,13 +82,12 @@ class _SessionSource:
 
     def version(self) -> str:
         """Return a string that is different after each change: the newest frame, or the state of the file."""
-        from weakfs.cli.sessions import Location, is_location
+        from weakfs.cli.sessions import Location, file_version, is_location
         from weakfs.session.durable.open_session import stream_of
         from weakfs.storage import open_event_store
 
         if not is_location(self.file):
-            found = os.stat(self.file)
-            return f"{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
+            return file_version(self.file) or "none"
         location = Location.of(self.file)
         # Opening the store could create it.
         location.check()
