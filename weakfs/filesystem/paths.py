@@ -96,5 +96,5 @@ def parent(path: str) -> str:
 
 
 def is_within(path: str, directory: str) -> bool:
-    """Return whether a canonical path is a directory or is below it."""
+    """Return whether a canonical path is that of a directory or below it."""
     return directory == "/" or path == directory or path.startswith(directory + "/")

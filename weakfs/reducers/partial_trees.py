@@ -62,7 +62,7 @@ def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]
 def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
     """Return `ours` with every entry that `theirs` changed replaced by theirs. O(what they changed).
 
-    Mode and times of a directory that both have are theirs if they changed any of them, else ours.
+    The mode and the times of a directory that both have are theirs if they changed any of them, else ours.
     """
     # Imported here because a new process that merges nothing does not need it.
     from weakfs.reducers.tree.diff import equal

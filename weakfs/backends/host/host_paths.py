@@ -65,7 +65,7 @@ def root_folder_name(root: str) -> str:
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Return whether a path is a directory or is below it; both must be real paths."""
+    """Return whether a path is that of a directory or below it; both must be real paths."""
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 

@@ -71,7 +71,7 @@ def read_frames(log: IO[bytes], journal: str) -> Iterator[tuple[bytes, Frame]]:
     """
     while (line := log.readline(LONGEST)).endswith(b"\n"):
         try:
-            # Not orjson, which reads larger numbers than 64 bits hold as floats.
+            # Not orjson, which reads integers of more than 64 bits as floats.
             frame = json.loads(line)
             if not FIELDS[frame["op"]] <= frame.keys():
                 raise ValueError(f"a step {frame['op']!r} lacks a field")
