@@ -9,8 +9,8 @@ from tests.transcripts.claude_code_model import Line
 from tests.transcripts.codex_lines import item, meta, output, patch_call, shell_call
 from tests.transcripts.imported import Import, Imported
 from weakfs.transcripts import Source
-from weakfs.transcripts.comparison.path_mapping import Outside, below_root
 from weakfs.transcripts.line_context import made_worktrees
+from weakfs.transcripts.path_mapping import Outside, below_root
 
 
 def write(id: str, path: str, cwd: str) -> list[Line]:

@@ -9,9 +9,9 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
-from weakfs.transcripts.comparison.recorded_calls import Texts
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.partial_text import Part, Partial
+from weakfs.transcripts.reconstruction.recorded_calls import Texts
 
 # The cause of the records that set up the files. Those before the first call are the baseline.
 IMPORT_CAUSE = "import"

@@ -15,21 +15,21 @@ from weakfs.tools.tool import Tool
 from weakfs.tools.toolset import Toolset
 from weakfs.transcripts import RecordedClock, TranscriptCall
 from weakfs.transcripts.comparison.file_states import FileStates
-from weakfs.transcripts.comparison.recorded_calls import NoCounterpart, NotPerformed, Step, Texts
 from weakfs.transcripts.comparison.recorded_failures import failure_text, record_failure
-from weakfs.transcripts.comparison.recorded_fields import OutsideRoot, Recorded
 from weakfs.transcripts.comparison.verdicts import Agreement, Checked, Comparison, Verdict
-from weakfs.transcripts.programs import claude_code, codex, copilot
+from weakfs.transcripts.programs import claude_code_tools, codex_tools, copilot_tools
 from weakfs.transcripts.programs.dialects import DIALECT_TOOLS
 from weakfs.transcripts.programs.program import Program
+from weakfs.transcripts.programs.recorded_fields import OutsideRoot, Recorded
 from weakfs.transcripts.programs.shell_commands import redirect_targets
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text, is_same
 from weakfs.transcripts.reconstruction.reconstruction import Reconstruction
+from weakfs.transcripts.reconstruction.recorded_calls import NoCounterpart, NotPerformed, Step, Texts
 
 _PROGRAMS: Mapping[str, Program] = {
-    "claude-code": claude_code.PROGRAM,
-    "codex": codex.PROGRAM,
-    "copilot": copilot.PROGRAM,
+    "claude-code": claude_code_tools.PROGRAM,
+    "codex": codex_tools.PROGRAM,
+    "copilot": copilot_tools.PROGRAM,
 }
 
 

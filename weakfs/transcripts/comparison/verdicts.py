@@ -10,9 +10,9 @@ from weakfs.class_decorators import define, frozen
 from weakfs.tools.handlers import ReadFileReceipt
 from weakfs.tools.results import ToolResult
 from weakfs.transcripts.comparison.file_states import FileStates
-from weakfs.transcripts.comparison.recorded_calls import Step, Texts
 from weakfs.transcripts.programs.dialects import ChangeReceipt
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Difference, Text, as_programs_show, first_difference
+from weakfs.transcripts.reconstruction.recorded_calls import Step, Texts
 
 Agreement = Literal["agreed", "differs", "ours_succeeded", "not_checked", "outside", "no_counterpart"]
 Checked = Literal["exactly", "rebuilt", "not_at_all"]

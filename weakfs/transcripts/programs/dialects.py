@@ -16,7 +16,7 @@ from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
-from weakfs.transcripts.programs.claude_edit_rules import (
+from weakfs.transcripts.reconstruction.claude_edit_rules import (
     Edit,
     find_actual,
     is_bounded,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from weakfs.class_decorators import frozen
-from weakfs.transcripts.comparison.recorded_calls import NoCounterpart, NotPerformed, Step
-from weakfs.transcripts.comparison.recorded_fields import Recorded, whole
+from weakfs.transcripts.programs.recorded_fields import Recorded, whole
 from weakfs.transcripts.programs.shell_commands import is_reading
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
+from weakfs.transcripts.reconstruction.recorded_calls import NoCounterpart, NotPerformed, Step
 
 # How many characters of an answer are searched for the reason of a failure.
 _ABOUT = 1000

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import field
 
 from weakfs.class_decorators import frozen
-from weakfs.transcripts.programs.claude_edit_rules import Edit, apply_edits
+from weakfs.transcripts.reconstruction.claude_edit_rules import Edit, apply_edits
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 
 

@@ -12,10 +12,10 @@ import attrs
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.transcripts.comparison.recorded_calls import Step, Texts
-from weakfs.transcripts.programs.claude_edit_rules import Edit
+from weakfs.transcripts.reconstruction.claude_edit_rules import Edit
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.partial_text import Part, Partial, trusted_hunks
+from weakfs.transcripts.reconstruction.recorded_calls import Step, Texts
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 
 

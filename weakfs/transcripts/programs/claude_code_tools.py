@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from weakfs.transcripts.comparison.recorded_calls import NotPerformed, Step, Texts
-from weakfs.transcripts.comparison.recorded_fields import Recorded, fields_of, items_of, whole
-from weakfs.transcripts.programs.claude_edit_rules import Edit, recorded_outcome
 from weakfs.transcripts.programs.program import (
     Program,
     read_arguments,
@@ -16,10 +13,13 @@ from weakfs.transcripts.programs.program import (
     shell_step,
     text_before_failure,
 )
+from weakfs.transcripts.programs.recorded_fields import Recorded, fields_of, items_of, whole
 from weakfs.transcripts.reconstruction.changed_lines import skeleton_of
+from weakfs.transcripts.reconstruction.claude_edit_rules import Edit, recorded_outcome
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.numbered_text import read_numbered
 from weakfs.transcripts.reconstruction.partial_text import Part
+from weakfs.transcripts.reconstruction.recorded_calls import NotPerformed, Step, Texts
 from weakfs.transcripts.reconstruction.recorded_hunks import read_structured
 
 # Refusals that say nothing about a file's text: the call was never carried out.

@@ -12,9 +12,8 @@ from weakfs.class_decorators import frozen
 from weakfs.editing import PatchError
 from weakfs.editing.patches.formats.v4a import parse_v4a
 from weakfs.editing.patches.operations import UpdateFile
-from weakfs.transcripts.comparison.recorded_calls import NotPerformed, Step, Texts
-from weakfs.transcripts.comparison.recorded_fields import OutsideRoot, Recorded, fields_of, whole
 from weakfs.transcripts.programs.program import Program, read_arguments, said_in, search_step, shell_step
+from weakfs.transcripts.programs.recorded_fields import OutsideRoot, Recorded, fields_of, whole
 from weakfs.transcripts.programs.shell_commands import (
     PatchCommand,
     ShowCommand,
@@ -26,6 +25,7 @@ from weakfs.transcripts.reconstruction.changed_lines import Skeleton, skeleton_o
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.numbered_text import read_numbered
 from weakfs.transcripts.reconstruction.partial_text import Part
+from weakfs.transcripts.reconstruction.recorded_calls import NotPerformed, Step, Texts
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk, apply_hunks, read_unified
 
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from weakfs.transcripts.comparison.recorded_calls import Step, Texts
-from weakfs.transcripts.comparison.recorded_fields import Recorded, items_of, whole
-from weakfs.transcripts.programs.claude_edit_rules import Edit
 from weakfs.transcripts.programs.program import Program, said_in, shell_step, text_before_failure
+from weakfs.transcripts.programs.recorded_fields import Recorded, items_of, whole
+from weakfs.transcripts.reconstruction.claude_edit_rules import Edit
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.numbered_text import numbered_lines
 from weakfs.transcripts.reconstruction.partial_text import Part
+from weakfs.transcripts.reconstruction.recorded_calls import Step, Texts
 
 _LINE = re.compile(r"(\d{1,9})\. ?(.*)", re.DOTALL)
 _REFUSALS = ("denied", "rejected", "permission", "aborted", "cancelled", "canceled", "blocked", "interrupted")

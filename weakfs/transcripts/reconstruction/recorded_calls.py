@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from attrs import field
 
 from weakfs.class_decorators import frozen
-from weakfs.transcripts.programs.claude_edit_rules import Edit
 from weakfs.transcripts.reconstruction.changed_lines import Skeleton
+from weakfs.transcripts.reconstruction.claude_edit_rules import Edit
 from weakfs.transcripts.reconstruction.file_text import Text
 from weakfs.transcripts.reconstruction.partial_text import Part
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk

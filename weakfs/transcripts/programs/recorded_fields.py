@@ -6,8 +6,8 @@ from typing import cast
 
 from weakfs.class_decorators import define
 from weakfs.transcripts import Source, TranscriptCall
-from weakfs.transcripts.comparison.path_mapping import Outside, below_root
-from weakfs.transcripts.comparison.recorded_calls import NotPerformed
+from weakfs.transcripts.path_mapping import Outside, below_root
+from weakfs.transcripts.reconstruction.recorded_calls import NotPerformed
 
 
 class OutsideRoot(NotPerformed):
