@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import TypeVar
 
@@ -30,7 +31,9 @@ def with_file_types(registry: R) -> R:
 def session_of_files(session: Session | None) -> Session:
     """Return the session for a filesystem, a new one for `None`; its registry gets the types of files."""
     if session is None:
-        return Session(registry=_file_types())
+        # The complete class, `weakfs.Session`. It is looked up because imports only go down.
+        complete: type[Session] = sys.modules["weakfs"].Session
+        return complete()
     if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"session is {a_type(session)}; pass a Session, or leave it out for a new one")
     if _TREES not in session.registry.pools:
