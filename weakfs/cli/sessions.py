@@ -167,7 +167,7 @@ def is_saved_session(file: str) -> bool:
 
 
 def is_database(file: str) -> bool:
-    """Return whether a regular file is a database of SQLite."""
+    """Return whether a regular file is a SQLite database."""
     return os.path.isfile(file) and _begins_with(b"SQLite format 3\0", file)
 
 

@@ -39,7 +39,7 @@ class Transactions(RecordLog):
     ) -> TransactionBlock[Self]:
         """Run the block as a transaction: an exception rolls back everything it did, here and in attached filesystems.
 
-        Other threads and tasks do not see the changes before the transaction ends, and are not affected by a rollback.
+        Other threads and tasks do not see the changes until the transaction ends, and are not affected by a rollback.
         If they changed the same things in the meantime, leaving the block raises `MergeConflict` and the whole
         transaction is rolled back. Transactions may be nested. Tasks and threads started inside, such as those of
         `asyncio.gather` or `to_thread`, do not join, unless the transaction is `shared` with everything that runs in a
