@@ -20,7 +20,7 @@ class Request:
     """A read as custom rules see it: what the protocol calls it, its operation, and its path and moment."""
 
     name: str
-    operation: Literal["read", "list"]
+    operation: Literal["read", "list", "search"]
     path: str
     at: str | None = None
 

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 from claude_agent_sdk import HookContext
@@ -14,7 +14,7 @@ from claude_agent_sdk.types import HookEvent, HookInput
 
 from weakfs import HostFilesystem, Policy, PolicyRule, Session, Toolset
 from weakfs.integrations.claude_agent import hooks, mcp_server
-from weakfs.tools import Capability, ToolCalls
+from weakfs.tools import CallToJudge, Capability, ToolCalls, ToolContext
 
 Fire = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 
@@ -140,6 +140,77 @@ def test_a_tool_that_could_see_hidden_files_is_denied(toolset: Toolset, by: str)
     )
     answer = asyncio.run(firing(narrow)("PreToolUse", "Bash", "toolu_1"))
     assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize("effect", ["deny", "blob"])
+def test_reading_tools_that_are_not_recorded_show_no_hidden_file(
+    toolset: Toolset, project: Path, effect: Literal["deny", "blob"]
+) -> None:
+    (project / "secret.key").write_text("wombat\n")
+    (project / "link").symlink_to("secret.key")
+    rule = PolicyRule(effect=effect, operations=("read",), paths=("*.key",), reason="a secret")
+    narrow = Toolset(toolset.session, toolset.filesystem, policy=Policy([rule]))
+    fire = firing(narrow)
+
+    async def is_denied(tool: str, **given: str) -> bool:
+        answer = await fire("PreToolUse", tool, "toolu_1", tool_input=given, cwd=str(project))
+        assert "wombat" not in str(answer)
+        return bool(answer.get("hookSpecificOutput", {}).get("permissionDecision") == "deny")
+
+    async def work() -> None:
+        for path in ("secret.key", "link", "none/../secret.key", "../outside"):
+            assert await is_denied("Read", file_path=f"{project}/{path}"), path
+        assert await is_denied("Read", file_path="secret.key")
+        assert await is_denied("Read")
+        assert await is_denied("Grep", pattern=".", path=str(project))
+        assert await is_denied("Glob", pattern="*")
+        assert not await is_denied("Read", file_path=f"{project}/a.txt")
+        assert not await is_denied("Read", file_path=f"{project}/none")
+        assert not await is_denied("WebSearch", query="x")
+
+    asyncio.run(work())
+    assert call_ids(toolset) == []
+
+
+def test_reading_tools_stay_within_a_capability(toolset: Toolset, project: Path) -> None:
+    (project / "src").mkdir()
+    (project / "src" / "b.txt").write_text("b" * 100)
+    narrow = Toolset(toolset.session, toolset.filesystem, capability=Capability(fs_roots=["/src"], max_read_bytes=50))
+    few = Toolset(toolset.session, toolset.filesystem, capability=Capability(max_scan_files=5))
+
+    async def decision(given: Toolset, tool: str, **arguments: str) -> str | None:
+        answer = await firing(given)("PreToolUse", tool, "toolu_1", tool_input=arguments)
+        return cast("str | None", answer.get("hookSpecificOutput", {}).get("permissionDecision"))
+
+    async def work() -> None:
+        assert await decision(narrow, "Read", file_path=f"{project}/a.txt") == "deny"
+        assert await decision(narrow, "Read", file_path=f"{project}/src/b.txt") == "deny"
+        (project / "src" / "b.txt").write_text("b")
+        assert await decision(narrow, "Read", file_path=f"{project}/src/b.txt") is None
+        assert await decision(narrow, "LS", path=f"{project}/src") == "deny"
+        assert await decision(few, "Grep", pattern="x") is None
+        assert await decision(toolset, "Read", file_path="/etc/hostname") is None
+
+    asyncio.run(work())
+
+
+def test_custom_rules_judge_reading_tools(toolset: Toolset, project: Path) -> None:
+    judged: list[tuple[str, object, str | None]] = []
+
+    def check(call: CallToJudge, context: ToolContext) -> str | None:
+        judged.append((call.name, call.read_arguments(), call.caller))
+        return "not today" if call.name == "Grep" else None
+
+    narrow = Toolset(toolset.session, toolset.filesystem, policy=Policy(check=check))
+
+    async def work() -> None:
+        fire = firing(narrow)
+        assert await fire("PreToolUse", "Read", "t1", tool_input={"file_path": f"{project}/a.txt"}) == {}
+        answer = await fire("PreToolUse", "Grep", "t2", tool_input={"pattern": "a", "path": str(project)})
+        assert "not today" in answer["hookSpecificOutput"]["permissionDecisionReason"]
+
+    asyncio.run(work())
+    assert judged == [("Read", {"path": "/a.txt"}, "claude"), ("Grep", {"path": "/"}, "claude")]
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit"])

@@ -31,7 +31,8 @@ def hooks(
     Claude expects; with `undo_failed` they are undone and Claude is informed, unless another tool ran at the same time.
 
     Tools named in `not_recorded`, and those of `mcp_server` with its default name, are not recorded. A tool that the
-    toolset's policy forbids is denied. If a hook fails for any other reason, the failure is logged and the tool runs
+    toolset's capability or policy forbids is denied; tools of Claude that read files are checked even if they are not
+    recorded. If a hook fails for any other reason, the failure is logged and the tool runs
     unrecorded. The hooks require asyncio, not trio.
     """
     events = ClaudeEvents(ToolRecorder(toolset, caller, undo_failed), frozenset(not_recorded), logger)

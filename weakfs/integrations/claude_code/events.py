@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from weakfs.class_decorators import define, frozen
 from weakfs.integrations.claude_code.owner import Owner
+from weakfs.integrations.claude_code.reading_tools import check_reading_tool
 from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.tools.calls.external_call import ExternalCallFailed
 
@@ -64,6 +66,8 @@ class ClaudeEvents:
         name = event.get("hook_event_name")
         try:
             if name == "PreToolUse":
+                if (refused := await self._refusal(event)) is not None:
+                    return _denied(refused)
                 return await self._begin(event, owner)
             if name in ("PostToolUse", "PostToolUseFailure"):
                 return await self._end(event)
@@ -92,6 +96,26 @@ class ClaudeEvents:
         """Return whether rules may forbid some files; a tool of Claude could use any of them, so it must be denied."""
         toolset = self.recorder.toolset
         return error_code == "path_forbidden" and (toolset.capability is not None or toolset.policy is not None)
+
+    async def _refusal(self, event: Mapping[str, Any]) -> str | None:
+        """Return why rules of the toolset forbid a tool that reads files and is not recorded."""
+        tool, toolset = str(event["tool_name"]), self.recorder.toolset
+        if tool not in self.not_recorded or (toolset.capability is None and toolset.policy is None):
+            return None
+        arguments, directory = event.get("tool_input"), event.get("cwd")
+        try:
+            await asyncio.to_thread(
+                check_reading_tool,
+                tool,
+                arguments if isinstance(arguments, dict) else {},
+                directory if isinstance(directory, str) else toolset.filesystem.root,
+                toolset,
+                self.recorder.caller,
+            )
+        except Exception as error:
+            # What cannot be checked is denied.
+            return str(error)
+        return None
 
     async def _begin(self, event: Mapping[str, Any], owner: Owner | None) -> Answer:
         tool = str(event["tool_name"])

@@ -120,6 +120,10 @@ class GuardedFilesystem:
         """Raise `OperationForbidden` if the capability does not include an operation, for calls without paths."""
         self._access.check_included(operation)
 
+    def check_search(self) -> None:
+        """Raise `PermissionError` unless a program may list and search all files, and show what it finds."""
+        self._access.check_everything("read", "search", "list", "stat", why="search with a program", withheld=True)
+
     def check_command(self) -> None:
         """Raise `PermissionError` unless a program may use all files."""
         self._access.check_command()
