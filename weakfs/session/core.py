@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from weakfs.messages import a_type
-from weakfs.session.codec.savable_events import accepted
+from weakfs.session.codec.savable_events import accepted, copied
 from weakfs.session.errors import MissingBlob, RecordsDropped
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import CommitPlace, Journal
@@ -127,7 +127,9 @@ class SessionCore(SessionState):
         values = shape.pack(event)
         kept = accepted(shape, event, values, rules.registry)
         if kept is not event:
-            event, values = kept, shape.pack(kept)
+            # A mutable event: the log keeps a copy of its own, besides those for the reducers and for the record.
+            values = shape.pack(kept)
+            event, kept = (copied(shape, kept, rules.registry) for _ in range(2))
         self._running = REDUCING
         try:
             state, logs = changed(rules, line.state, line.logs, event)
@@ -145,8 +147,8 @@ class SessionCore(SessionState):
             line = self._merge_row(row, state, logs)
             seq = line.seq
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
-            self._delivery.post((Record(seq, at, event, cause),))
-        return seq, at, event, cause
+            self._delivery.post((Record(seq, at, kept, cause),))
+        return seq, at, kept, cause
 
     def _merge_row(self, row: Row, state: Table, logs: Table) -> Timeline:
         """Merge a row that was made after others had changed the session in its storage, and return the trunk.

@@ -224,6 +224,32 @@ def test_events_cannot_be_changed_after_dispatch() -> None:
     assert session.replayed()[Stored].all() == session[Stored].all()
 
 
+def test_records_that_are_handed_out_cannot_change_the_history() -> None:
+    session = make_session()
+    given: list[Record] = []
+    session.subscribe(Stored, given.append)
+
+    given.append(session.dispatch(Stored(options={"a": [1]})))
+    given += [session.records[0], *session.records, *session.records[:1]]
+    for record in given:
+        cast(Stored, record.event).options["a"].append(2)
+
+    assert len(given) == 5
+    assert session.records[0].event == Stored(options={"a": [1]})
+    assert session[Stored].all() == (Stored(options={"a": [1]}),)
+    assert session.replayed()[Stored].all() == session[Stored].all()
+
+
+def test_a_value_that_is_changed_in_place_does_not_change_the_history() -> None:
+    session = make_session()
+    session.dispatch(Stored(options={"a": [1]}))
+
+    session[Stored].all()[0].options["a"].append(2)
+
+    assert session.records[0].event == Stored(options={"a": [1]})
+    assert session.replayed()[Stored].all() == (Stored(options={"a": [1]}),)
+
+
 def test_immutable_values_are_kept_as_the_same_object() -> None:
     session = make_session()
     event = Counted((("a", 1.5), ("b", -1)), Access.WRITE, frozenset(Shape))

@@ -8,6 +8,9 @@ from weakfs.messages import named_type
 from weakfs.session.codec.type_check import fit_of
 from weakfs.session.slices.registry import Registry, Shape
 
+# Types of fields whose values can be changed.
+MUTABLE = frozenset({list, dict, set})
+
 # How many combinations of field types are remembered per event type.
 MAX_FITTING = 256
 
@@ -35,3 +38,8 @@ def accepted(
     from weakfs.session.codec.savable_values import accepted_value
 
     return accepted_value(registry, event, f"cannot accept {named_type(shape.cls)}")
+
+
+def copied(shape: Shape, event: Any, registry: Registry) -> Any:
+    """Return a private copy of a mutable event that was accepted before."""
+    return accepted(shape, event, shape.pack(event), registry)

@@ -7,6 +7,7 @@ from typing import Literal, TypeVar, overload
 
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
+from weakfs.session.codec.savable_events import MUTABLE, copied
 from weakfs.session.events import Record
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
@@ -111,7 +112,11 @@ class Records(Sequence[Record]):
         return self._record(self._dropped + position + 1, row)
 
     def _record(self, seq: int, row: Row) -> Record:
-        return Record(seq, row[0], event_of(self._rules, row), row[1])
+        event = event_of(self._rules, row)
+        if not MUTABLE.isdisjoint(map(type, row[3])):
+            registry = self._rules.registry
+            event = copied(registry.shape(row[2]), event, registry)
+        return Record(seq, row[0], event, row[1])
 
 
 class SessionView:
