@@ -80,7 +80,8 @@ class Mismatches:
             return f"{where}; put hunks in the order of the file", (at + 1,)
         if f"at line {at + 1};" in misfit.reason:
             return misfit.reason, (at + 1,)
-        return f"its lines are at line {at + 1}, which is not where the hunk must be; read the file again", (at + 1,)
+        remedy = "correct its '@@' lines" if hunk.anchors and hunk.start is None else "read the file again"
+        return f"its lines are at line {at + 1}, which is not where the hunk must be; {remedy}", (at + 1,)
 
     def _nowhere(self, hunk: Hunk, misfit: Misfit, cursor: int) -> Reason:
         """Return what is wrong with lines that do not occur together in the file."""
