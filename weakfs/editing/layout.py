@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from weakfs.class_decorators import frozen
+from weakfs.editing.doubtful_indentation import NewLine, OldLine
 from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
-from weakfs.editing.reindentation import NewLine, OldLine, Reindentation, matched
+from weakfs.editing.reindentation import Reindentation, matched
 from weakfs.reducers.merging.line_merge import TooMuchWork, matches
 
 # The start and stop of a line in the file, without the white space around it.

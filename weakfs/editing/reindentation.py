@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from weakfs.class_decorators import frozen
+from weakfs.editing.doubtful_indentation import DoubtfulIndentation, NewLine, OldLine, contradiction, no_depth, quote
 from weakfs.editing.indentation import Indents, Pair, given_step, learn
 from weakfs.editing.line_context import LineContext, contexts, opened_at
 
@@ -26,43 +26,6 @@ BLOCK_OPENER = re.compile(
     r"(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b[^#]*:\s*(?:#.*)?"
 )
 TAB = 8
-
-
-class DoubtfulIndentation(Exception):
-    """The depth of a line is ambiguous; `lines` are the numbers (from 1) of the lines of the file that show it."""
-
-    def __init__(self, reason: str, lines: tuple[int, ...]) -> None:
-        self.reason = reason
-        self.lines = lines
-        super().__init__(reason)
-
-
-@frozen
-class OldLine:
-    """A non-blank line of the quoted text, and where it was found.
-
-    `actual` is its indentation in the file, `None` for a line that begins inside one of the file's; `number` is the
-    number of that line (from 1).
-    """
-
-    indent: str
-    text: str
-    actual: str | None
-    number: int
-
-
-@frozen
-class NewLine:
-    """A non-blank line of the replacement.
-
-    `kept` is the number (from 0) of the equal old line, `None` for an inserted line. `blanks` counts the blank lines
-    above it.
-    """
-
-    indent: str
-    text: str
-    kept: int | None = None
-    blanks: int = 0
 
 
 class Reindentation:
@@ -199,8 +162,9 @@ class Reindentation:
             if (quoted > 0) != (actual > 0) or (
                 not quoted and (one.indent, one.actual) != (other.indent, other.actual)
             ):
-                raise _contradiction(one, other)
+                raise contradiction(one, other)
         self._check_new()
+        self._check_order()
 
     def _check_new(self) -> None:
         """Raise `DoubtfulIndentation` if the new text is not indented as its own lines require."""
@@ -211,18 +175,39 @@ class Reindentation:
             is_opened = BLOCK_OPENER.fullmatch(one.text) or (one.text.endswith("{") and other.text[0] not in "{}#")
             if is_opened and not other.indent:
                 raise DoubtfulIndentation(
-                    f"{_quote(one.text)} opens a block, but {_quote(other.text)} below it is not indented deeper; give "
+                    f"{quote(one.text)} opens a block, but {quote(other.text)} below it is not indented deeper; give "
                     "all lines, old and new, with the indentation of the file",
                     self._lines(),
                 )
         for line in self.new:
             if line.kept is None and line.blanks > 1 and not line.indent and self._is_shifted_in(line.indent):
                 raise DoubtfulIndentation(
-                    f"{_quote(line.text)} follows {line.blanks} blank lines and has no indentation, but "
+                    f"{quote(line.text)} follows {line.blanks} blank lines and has no indentation, but "
                     "the lines around it are deeper in the file than in the text that was given; give all "
                     "lines, old and new, with the indentation of the file",
                     self._lines(),
                 )
+
+    def _check_order(self) -> None:
+        """Raise `DoubtfulIndentation` for a new line that is deeper than an old one as given, but would not be here.
+
+        The same holds for a shallower one: the file has no depth for it.
+        """
+        known = {(line.indent, line.actual or ""): line for line in reversed(self._code)}
+        seen: set[tuple[str, str]] = set()
+        for number, line in enumerate(self.new):
+            context = self._new_contexts[number]
+            is_code = not context.depth and not context.in_string and not COMMENT.match(line.text)
+            if line.kept is not None or not is_code or not (number or self.are_lines):
+                continue
+            given, made = self.moved + line.indent, self.of(number)
+            for (quoted, actual), old in known.items() if (given, made) not in seen else ():
+                is_deeper, is_shallower = len(given) > len(quoted), len(given) < len(quoted)
+                if not (given.startswith(quoted) if is_deeper else quoted.startswith(given)):
+                    continue
+                if (is_deeper, is_shallower) != (_width(made) > _width(actual), _width(made) < _width(actual)):
+                    raise no_depth(line, given, old)
+            seen.add((given, made))
 
     def _is_shifted_in(self, indent: str) -> bool:
         return _width(self.indents.of(indent)) > _width(indent)
@@ -284,7 +269,7 @@ class Reindentation:
         near = [*above, *here, *below]
         if (here or (above and below)) and len({line.actual for line in near}) == 1:
             return near[0].actual
-        raise _contradiction(near[0], next(line for _, line in alike if line.actual != near[0].actual))
+        raise contradiction(near[0], next(line for _, line in alike if line.actual != near[0].actual))
 
     @cached_property
     def _matched(self) -> dict[int, int]:
@@ -323,7 +308,7 @@ class Reindentation:
             less = indents.extra(shortest.indent[len(quoted) :])
             if len(less) > len(shortest.actual or ""):
                 raise DoubtfulIndentation(
-                    f"the new line {_quote(self.new[number].text)} is indented less than {_quote(shortest.text)}, but "
+                    f"the new line {quote(self.new[number].text)} is indented less than {quote(shortest.text)}, but "
                     f"the file does not indent that line (line {shortest.number}) enough for a smaller indentation; "
                     "give all lines, old and new, with the indentation of the file",
                     (shortest.number,),
@@ -361,35 +346,6 @@ def matched(kept: Mapping[int, int], old: int, new: int) -> dict[int, int]:
 def _pair(line: OldLine) -> Pair:
     assert line.actual is not None
     return line.indent, line.actual
-
-
-def _contradiction(one: OldLine, other: OldLine) -> DoubtfulIndentation:
-    one, other = sorted((one, other), key=lambda line: line.number)
-    if one.indent == other.indent:
-        given = "have the same indentation in the text that was given"
-    else:
-        given = f"are indented by {_spoken(one.indent)} and {_spoken(other.indent)} in the text that was given"
-    if one.actual == other.actual:
-        there = f"are both indented by {_spoken(one.actual or '')} in the file"
-    else:
-        there = f"are indented by {_spoken(one.actual or '')} and {_spoken(other.actual or '')} in the file"
-    return DoubtfulIndentation(
-        f"its indentation contradicts that of the file: lines {one.number} ({_quote(one.text)}) and {other.number} "
-        f"({_quote(other.text)}) {given}, but {there}, so the block of each new line is ambiguous; "
-        "give all lines, old and new, with the indentation of the file",
-        (one.number, other.number),
-    )
-
-
-def _spoken(indent: str) -> str:
-    if not indent:
-        return "0 spaces"
-    kind = "tab" if set(indent) == {"\t"} else "space" if set(indent) == {" "} else "character"
-    return f"{len(indent)} {kind}{'' if len(indent) == 1 else 's'}"
-
-
-def _quote(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
 
 
 def _width(indent: str) -> int:

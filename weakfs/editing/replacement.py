@@ -10,6 +10,7 @@ from typing import Literal
 from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
+from weakfs.editing.doubtful_indentation import DoubtfulIndentation
 from weakfs.editing.hints.diagnosis import QuotedFile, Subject
 from weakfs.editing.hints.refusals import (
     AmbiguousIndentation,
@@ -21,7 +22,6 @@ from weakfs.editing.hints.refusals import (
 from weakfs.editing.layout import Layout
 from weakfs.editing.line_ends import only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, Haystack, Needle, TooRepetitive, plain
-from weakfs.editing.reindentation import DoubtfulIndentation
 from weakfs.messages import a_type
 
 # The range of a match, in characters of the old text, and its replacement.

@@ -7,12 +7,13 @@ from itertools import islice
 
 from attrs import evolve
 
+from weakfs.editing.doubtful_indentation import DoubtfulIndentation, NewLine, OldLine
 from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.matching.hunk_error import Misfit
 from weakfs.editing.patches.matching.placement import BLANKS_PASSED, Place
-from weakfs.editing.reindentation import DoubtfulIndentation, NewLine, OldLine, Reindentation
+from weakfs.editing.reindentation import Reindentation
 
 # The number of lines before and after a hunk that are examined for the step of indentation there.
 NEARBY = 100
