@@ -83,6 +83,12 @@ class FrameReader:
                 if number != previous + 1:
                     gap = previous + 1
                 previous = number
+                if not gap and PLAIN.issuperset(frame) and self.decoder.is_plain(frame):
+                    plain.append((number, frame))
+                    if len(plain) == TOGETHER:
+                        self._decode(plain)
+                        plain = []
+                    continue
                 is_after_gap = gap > 0
                 if "reset" in frame:
                     gap = 0
@@ -91,16 +97,10 @@ class FrameReader:
                 if "part" in frame:
                     # The next document contains the changes of these frames.
                     continue
-                if PLAIN.issuperset(frame) and self.decoder.is_plain(frame):
-                    plain.append((number, frame))
-                    if len(plain) == TOGETHER:
-                        self._decode(plain)
-                        plain = []
-                else:
-                    self._decode(plain)
-                    plain = []
-                    self._reduce()
-                    self._apply_one(number, frame, is_after_gap=is_after_gap)
+                self._decode(plain)
+                plain = []
+                self._reduce()
+                self._apply_one(number, frame, is_after_gap=is_after_gap)
             if gap:
                 raise SessionFileError("it is missing, and no compaction has replaced it", where=f"frame {gap}")
             self._decode(plain)

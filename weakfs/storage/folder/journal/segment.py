@@ -158,7 +158,7 @@ class Segment:
                     if number % EACH == 0 or offset >= self._marked + APART:
                         self._mark(number, offset)
                     if kept is not None:
-                        kept.append(bytes(body[8:]))
+                        kept.append(body[8:].tobytes())
                 elif kind == CONTENT and is_digest(body):
                     offsets[bytes(body[: 1 + (body[0] & ~ODD)])] = offset
                     self.contents += taken

@@ -155,14 +155,12 @@ class Stream(LockedStream):
                 journal = self.journal_of(name)
                 if journal is None or (number := max(number, journal.before)) > journal.head:
                     return
-                found = segment_frames(journal, number)
-            for frame in found:
-                yield frame
-                number = frame.number + 1
-                if left is not None:
-                    left -= 1
-                    if not left:
-                        return
+                found, last = segment_frames(journal, number)
+            if left is not None:
+                found = islice(found, left)
+                left -= last + 1 - number
+            yield from found
+            number = last + 1
 
     def contents(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """Yield the contents among these that the stream has."""
