@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from errno import EACCES, EINVAL, EISDIR, ELOOP, ENODATA, ENOENT, ENOTDIR, ENOTEMPTY, EOPNOTSUPP, EPERM, EROFS
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH
@@ -39,9 +40,10 @@ ATTEMPTS = 100
 TEMPORARY = re.compile(r"\.weakfs-[0-9a-f]{16}\.tmp")
 
 
-def temporary_name() -> bytes:
-    """Return an unused name of the form by which scans recognize temporary files."""
-    return f".weakfs-{secrets.token_hex(8)}.tmp".encode()
+def temporary_name(purpose: str | None = None) -> bytes:
+    """Return a name of the form by which scans recognize temporary files: an unused one, or that of a purpose."""
+    own = secrets.token_hex(8) if purpose is None else sha256(os.fsencode(purpose)).hexdigest()[:16]
+    return f".weakfs-{own}.tmp".encode()
 
 
 @lru_cache(maxsize=4096)

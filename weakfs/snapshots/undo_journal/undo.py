@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from errno import EACCES, EDQUOT, EMLINK, ENOSPC, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
 from typing import Any
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem.results import Note
-from weakfs.reducers.tree.node import Segments
+from weakfs.reducers.tree.node import Segments, path_of
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.entries import rename, temporary_name
@@ -125,17 +125,34 @@ class UndoStep:
         """Make a path a hard link to its original file again, if that file has another name and has not changed."""
         device = os.fstat(self.disk.descriptor).st_dev
         inodes = {(device, number) for number in self.inodes.current(was[0])}
-        for other in (name for names in find_names(self.disk, inodes).values() for name in names):
-            status = self.disk.status(other)
-            if status is not None and [status.st_mtime_ns, status.st_size] == was[2:]:
-                self._replace_by_link(other, segments)
-                return True
+        with self._temporary(segments) as temporary:
+            for other in (name for names in find_names(self.disk, inodes).values() for name in names):
+                status = self.disk.status(other)
+                if status is not None and [status.st_mtime_ns, status.st_size] == was[2:]:
+                    self.disk.link(other, temporary)
+                    self.disk.rename(temporary, segments)
+                    return True
         return False
 
     def _replace_by_link(self, source: Segments, segments: Segments) -> None:
-        temporary = (*segments[:-1], temporary_name().decode())
-        self.disk.link(source, temporary)
-        self.disk.rename(temporary, segments)
+        with self._temporary(segments) as temporary:
+            self.disk.link(source, temporary)
+            self.disk.rename(temporary, segments)
+
+    @contextmanager
+    def _temporary(self, segments: Segments) -> Iterator[Segments]:
+        """Yield the path of a temporary file, which is removed if the block fails.
+
+        It is the same if the undo is repeated, so that the file of a process that was killed is removed as well.
+        """
+        path = (*segments[:-1], temporary_name(f"{self.path}{path_of(segments)}").decode())
+        self.disk.remove(path)
+        try:
+            yield path
+        except BaseException:
+            with suppress(OSError):
+                self.disk.remove(path)
+            raise
 
     def _copy_back(
         self, segments: Segments, kept: Segments, status: os.stat_result, there: os.stat_result | None
@@ -145,21 +162,21 @@ class UndoStep:
         if stat.S_ISDIR(status.st_mode):
             copy.copy(kept, segments)
         else:
-            temporary = (*segments[:-1], temporary_name().decode())
-            try:
-                copy.copy(kept, temporary)
-            except OSError as error:
-                self.disk.remove(temporary)
-                if error.errno not in (ENOSPC, EDQUOT) or there is None:
-                    raise
-                # The current entry takes up the space, and the journal has its replacement.
-                self.disk.remove(segments)
-                copy.copy(kept, temporary)
-            if there is not None:
-                # The current file was given the owner and attributes of the original, so copy them back.
-                lost = self.disk.take_over(segments, temporary)
-                copy.lost = [] if lost is None else [(kept, lost)]
-            self.disk.rename(temporary, segments)
+            with self._temporary(segments) as temporary:
+                try:
+                    copy.copy(kept, temporary)
+                except OSError as error:
+                    self.disk.remove(temporary)
+                    if error.errno not in (ENOSPC, EDQUOT) or there is None:
+                        raise
+                    # The current entry takes up the space, and the journal has its replacement.
+                    self.disk.remove(segments)
+                    copy.copy(kept, temporary)
+                if there is not None:
+                    # The current file was given the owner and attributes of the original, so copy them back.
+                    lost = self.disk.take_over(segments, temporary)
+                    copy.lost = [] if lost is None else [(kept, lost)]
+                self.disk.rename(temporary, segments)
         self.inodes.remember("journal", "disk", copy.inodes)
         if there is None:
             copy.lost += self.lost.get(kept[0], ())
