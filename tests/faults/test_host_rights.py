@@ -171,6 +171,29 @@ def test_what_a_restore_cannot_remove_is_left_in_the_store_and_prevents_nothing(
     assert (place / "root" / "new").exists()
 
 
+@needs_root
+def test_deleting_a_directory_with_a_mount_point_in_it_succeeds_and_prevents_nothing(
+    place: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    mounted = place / "root" / "e" / "deep"
+    ran = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", mounted], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        pytest.skip(f"cannot mount: {ran.stderr}")
+    try:
+        (mounted / "file").write_text("in the mount\n")
+        files = HostFilesystem(place / "root", store=place / "store")
+        files.delete("/e", recursive=True)
+        (left,) = (place / "store" / "journals").iterdir()
+        assert str(left) in caplog.text
+        os.utime(left, (0, 0))
+        mounted = next(left.glob("*/deep"))
+        HostFilesystem(place / "root", store=place / "store").write("/new", "new")
+        files.session.undo()
+        assert (place / "root" / "e" / "deep" / "file").read_text() == "in the mount\n"
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+
+
 @pytest.mark.parametrize("what", ["write", "append"])
 def test_a_read_only_file_is_not_written_even_if_its_directory_allows_replacing_it(
     place: Path, as_nobody: AsNobody, what: str

@@ -7,13 +7,14 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import ENOENT
 
 from weakfs.snapshots.directory.entries import DIRECTORY
 from weakfs.snapshots.directory.entries import remove as remove_entry
 
 logger = logging.getLogger("weakfs.snapshots")
 
-# The prefix of the names of directories that hold deleted entries which the user may not remove.
+# The prefix of the names of directories that hold deleted entries which cannot be removed.
 UNREMOVABLE = "unremovable-"
 
 
@@ -23,12 +24,17 @@ def is_new(path: str) -> bool:
 
 
 def remove_journal(path: str) -> None:
-    """Remove the directory of a journal, or rename it if the user may not remove all that is in it."""
+    """Remove the directory of a journal, or rename it if something in it cannot be removed.
+
+    That may belong to another user, or be a mount point.
+    """
     folder, name = os.path.split(path)
     with _opened(folder) as directory, suppress(FileNotFoundError):
         try:
             remove_entry(directory, os.fsencode(name))
-        except PermissionError as error:
+        except OSError as error:
+            if error.errno == ENOENT:
+                raise
             # Under another name, it is not taken for a journal again.
             os.rename(name, UNREMOVABLE + name, src_dir_fd=directory, dst_dir_fd=directory)
             logger.warning(
