@@ -10,14 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
 from mcp.client.session import MessageHandlerFnT
 from mcp.server.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
-from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, Toolset
+from tests.models.cost import lines_of
+from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session, Toolset
 from weakfs.backends import MountedFilesystem
 from weakfs.integrations.mcp import filesystem_server, toolset_server
 from weakfs.integrations.mcp.reference.server import reference_definitions
@@ -139,6 +142,78 @@ def test_notifications_of_mounted_files_use_mounted_paths() -> None:
     uris = ["weakfs:///workspace/a", "weakfs:///a"]
     heard = notified(session, toolset, uris, lambda: files.write("/a", "2"), "weakfs:///workspace/a")
     assert "weakfs:///a" not in heard
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_clients_are_not_notified_of_changes_to_other_filesystems(tmp_path: Path) -> None:
+    session = Session()
+    other = HostFilesystem(tmp_path, session=session, store=tmp_path.parent / "store")
+    files = InMemoryFilesystem(session)
+    for one in (files, other):
+        one.write("/d/a", "1")
+
+    uris = ["weakfs:///d", "weakfs:///d/a", "weakfs:///z"]
+    for own, elsewhere in ((files, other), (other, files)):
+
+        def work(own: Any = own, elsewhere: Any = elsewhere) -> None:
+            elsewhere.append("/d/a", "2")
+            elsewhere.write("/d/new", "2")
+            own.write("/z", "x")
+            own.append("/z", "x")
+
+        heard = notified(session, Toolset(session, own), uris, work, "weakfs:///z")
+        assert {*heard} == {"list", "weakfs:///z"}
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+async def test_a_client_that_reads_nothing_does_not_keep_others_waiting() -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    files.write("/a", "1")
+    heard: list[str] = []
+    server = toolset_server(Toolset(session))
+    to_server, given = anyio.create_memory_object_stream[Any](0)
+    answers, from_server = anyio.create_memory_object_stream[Any](0)
+
+    async def ask(number: int, method: str, params: dict[str, Any]) -> None:
+        request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)
+        await to_server.send(SessionMessage(request))
+        assert isinstance((await from_server.receive()).message, types.JSONRPCResponse)
+
+    async with to_server, given, answers, from_server, anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run, given, answers, server.create_initialization_options())
+        client_info = {"name": "stalled", "version": "1"}
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client_info}
+        await ask(1, "initialize", hello)
+        ready = types.JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+        await to_server.send(SessionMessage(ready))
+        await ask(2, "resources/subscribe", {"uri": "weakfs:///a"})
+        async with Client(server, mode="legacy", message_handler=noting(heard)) as client:
+            await client.subscribe_resource("weakfs:///a")
+            running = 0
+            for number in range(200):
+                heard.clear()
+                files.append("/a", "2")
+                await until(lambda: heard)
+                running = len(asyncio.all_tasks()) if number < 10 else running
+            assert len(asyncio.all_tasks()) <= running
+        # When it reads again, it is told once of all that changed meanwhile.
+        told = [(await from_server.receive()).message.method for _ in range(2)]
+        assert told == ["notifications/resources/updated"] * 2
+        assert from_server.statistics().tasks_waiting_send == 0
+        tasks.cancel_scope.cancel()
+
+
+def test_the_cost_of_a_notification_does_not_depend_on_how_much_changed_elsewhere() -> None:
+    from weakfs.integrations.mcp import notifications
+    from weakfs.integrations.mcp.notifications import _Changed
+
+    def cost(count: int) -> int:
+        changed = _Changed.at(f"/d{number}/a" for number in range(count))
+        assert all(map(changed.concerns, ("/d7/a", "/d7", "/d7/a/b", "/")))
+        return lines_of(lambda: changed.concerns("/other/a/b"), notifications)
+
+    assert cost(10_000) == cost(10)
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

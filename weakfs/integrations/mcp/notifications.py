@@ -12,11 +12,13 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import lru_cache
 from threading import Lock
 from weakref import WeakKeyDictionary
 
 import mcp_types as types
+from attrs import define, field, frozen
 from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
@@ -36,6 +38,7 @@ from weakfs.reducers.events import (
     TreeSeen,
 )
 from weakfs.session import Record
+from weakfs.session.external import recorded_id
 from weakfs.tools import Toolset
 from weakfs.tools.permissions.guard import guard_of, guarded, point_of
 from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall
@@ -50,6 +53,35 @@ _SAME_LIST = (DirectoryMade, FileAppended, FileSpliced, ModeChanged)
 MOST_SUBSCRIPTIONS = 10_000
 
 
+@define(eq=False)
+class _Client:
+    """A client with an older protocol version: the URIs to which it has subscribed, and what it is yet to be told.
+
+    Each client is notified by a task of its own, so that one that reads nothing does not keep others waiting. What is
+    pending is bounded by the subscriptions, because it is told once however often it changes meanwhile.
+    """
+
+    uris: set[str] = field(factory=set[str])
+    is_new_list: bool = False
+    updated: set[str] = field(factory=set[str])
+    telling: asyncio.Task[None] | None = None
+
+    def notify(self, connection: Connection, *, is_new_list: bool, updated: set[str]) -> None:
+        """Tell the client, as soon as it has read what it was told before."""
+        self.is_new_list |= is_new_list
+        self.updated |= updated & self.uris
+        if (self.telling is None or self.telling.done()) and (self.is_new_list or self.updated):
+            self.telling = asyncio.get_running_loop().create_task(self._tell(connection))
+
+    async def _tell(self, connection: Connection) -> None:
+        while self.is_new_list or self.updated:
+            if self.is_new_list:
+                self.is_new_list = False
+                await connection.notify("notifications/resources/list_changed", None)
+            elif (uri := self.updated.pop()) in self.uris:
+                await connection.notify("notifications/resources/updated", {"uri": uri})
+
+
 class Notifications:
     """Follows the session while clients are connected, and notifies each according to its subscriptions.
 
@@ -60,11 +92,11 @@ class Notifications:
     def __init__(self, toolset: Toolset) -> None:
         self.bus = InMemorySubscriptionBus()
         self._session = toolset.session
-        files = toolset.filesystem
+        self._files = files = toolset.filesystem
         self._point = point_of(files)
         self._guard = guard_of(guarded(files, toolset.capability, toolset.policy, "read"))
-        # Clients with older protocol versions, and the URIs to which each has subscribed.
-        self._clients: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
+        # Clients with older protocol versions.
+        self._clients: WeakKeyDictionary[Connection, _Client] = WeakKeyDictionary()
         # The URIs for which streams of the newer protocol version are open.
         self._listened: Counter[str] = Counter()
         self._lock = Lock()
@@ -80,12 +112,12 @@ class Notifications:
             self._follow(loop)
         connection = _connection(ctx)
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS and connection not in self._clients:
-            self._clients[connection] = set()
+            self._clients[connection] = _Client()
         return await call_next(ctx)
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Subscribe this client to a resource; a directory includes everything below it."""
-        uris, uri = self._clients.setdefault(_connection(context), set()), str(params.uri)
+        uris, uri = self._clients.setdefault(_connection(context), _Client()).uris, str(params.uri)
         _check(uri)
         if len(uris) >= MOST_SUBSCRIPTIONS:
             raise MCPError(types.INVALID_PARAMS, f"there are {len(uris)} subscriptions already; cancel some first")
@@ -94,7 +126,9 @@ class Notifications:
 
     async def unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         """Undo `subscribe`."""
-        self._clients.get(_connection(context), set()).discard(str(params.uri))
+        client = self._clients.get(_connection(context))
+        if client is not None:
+            client.uris.discard(str(params.uri))
         return types.EmptyResult()
 
     def listening(
@@ -153,23 +187,26 @@ class Notifications:
     async def _tell(self) -> None:
         with self._lock:
             records, self._waiting = self._waiting, []
-        asked = {*self._listened}.union(*self._clients.values())
-        changes = [(record, paths) for record in records if (paths := self._paths(record))]
-        changed = {path for _, paths in changes for path in paths}
-        updated = {uri for uri in asked if self._concerns(uri, changed)}
+        asked = {*self._listened}.union(*(client.uris for client in self._clients.values()))
+        own = recorded_id(self._files, self._session.attached)
+        changes = [(record, paths) for record in records if (paths := self._paths(record, own))]
+        changed = _Changed.at(path for _, paths in changes for path in paths)
+        updated = {uri for uri in asked if self._concerns(uri, changed)} if changes else set[str]()
         is_new_list = any(not isinstance(record.event, _SAME_LIST) for record, _ in changes)
         if is_new_list:
             await self.bus.publish(ResourcesListChanged())
         for uri in updated:
             await self.bus.publish(ResourceUpdated(uri=uri))
-        for connection, uris in [*self._clients.items()]:
-            if is_new_list:
-                await connection.notify("notifications/resources/list_changed", None)
-            for uri in updated & uris:
-                await connection.notify("notifications/resources/updated", {"uri": uri})
+        for connection, client in [*self._clients.items()]:
+            client.notify(connection, is_new_list=is_new_list, updated=updated)
 
-    def _paths(self, record: Record) -> set[str]:
-        """Return the paths at which a record changed something, in the form that clients use, without hidden ones."""
+    def _paths(self, record: Record, own: str | None) -> set[str]:
+        """Return the paths at which a record changed something, in the form that clients use, without hidden ones.
+
+        `own` is the id of the toolset's files in records; other files are not resources.
+        """
+        if getattr(record.event, "filesystem", own) != own:
+            return set()
         named = [getattr(record.event, name, None) for name in ("path", "source", "destination")]
         found = [path for path in named if isinstance(path, str)]
         if not found:
@@ -181,16 +218,43 @@ class Notifications:
     def _is_shown(self, path: str) -> bool:
         return self._guard is None or self._guard.may_name(path)
 
-    def _concerns(self, uri: str, paths: set[str]) -> bool:
-        """Return whether a resource may have changed because it is at, below or above one of these paths."""
-        try:
-            place = Place.of(uri)
-        except (OSError, ValueError):
-            return False
-        if place.at is not None or not self._is_shown(place.path):
-            return False
-        own = f"{place.path.rstrip('/')}/"
-        return any(own.startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(own) for path in paths)
+    def _concerns(self, uri: str, changed: _Changed) -> bool:
+        """Return whether a resource may have changed because it is at, below or above a changed path."""
+        path = _current_path(uri)
+        return path is not None and changed.concerns(path) and self._is_shown(path)
+
+
+@frozen
+class _Changed:
+    """Changed paths, and the directories above them."""
+
+    paths: frozenset[str]
+    above: frozenset[str]
+
+    @classmethod
+    def at(cls, paths: Iterable[str]) -> _Changed:
+        found = frozenset(paths)
+        return cls(found, frozenset(parent for path in found for parent in _parents(path)))
+
+    def concerns(self, path: str) -> bool:
+        """Return whether a path is at, below or above one of these. O(segments of the path)."""
+        return path in self.paths or path in self.above or not self.paths.isdisjoint(_parents(path))
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path != "/":
+        path = path.rpartition("/")[0] or "/"
+        yield path
+
+
+@lru_cache(maxsize=2 * MOST_SUBSCRIPTIONS)
+def _current_path(uri: str) -> str | None:
+    """Return the path of a resource; `None` for an earlier version, which does not change, and for other URIs."""
+    try:
+        place = Place.of(uri)
+    except (OSError, ValueError):
+        return None
+    return place.path if place.at is None else None
 
 
 def _connection(context: Context) -> Connection:
