@@ -174,7 +174,7 @@ def test_a_target_that_is_no_file_is_reported_with_one_remedy(run: Run, saved: P
     outcome = run("timeline", saved, "--html", str(pipe))
     assert (outcome.status, outcome.out) == (1, "")
     assert outcome.err == (
-        f"weakfs: cannot save to {str(pipe)!r}: it is not a regular file; the last saved version is unchanged, fix the "
+        f"weakfs: cannot save to {str(pipe)!r}: it is not a regular file; the last saved version is unchanged; fix the "
         "cause and save again\n"
     )
 

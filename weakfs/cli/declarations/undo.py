@@ -111,7 +111,7 @@ def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
 @click.argument("moment")
 @paths_option
 def restore_files_command(moment: str, paths: tuple[str, ...], **options: Any) -> int:
-    """Restore the files of a session as they were at an earlier moment.
+    """Restore the files of a session to an earlier moment.
 
     The rest of the session's state stays. MOMENT is a record number, or the tag or id of a snapshot. "weakfs undo"
     reverses it.

@@ -109,7 +109,7 @@ def unsaved(path: str, error: OSError) -> OSError:
     """Return an error that names the file that could not be saved; `OSError` picks the subclass of the errno."""
     return OSError(
         error.errno,
-        f"cannot save to {path!r}: {error.strerror}; the last saved version is unchanged, fix the cause and save again",
+        f"cannot save to {path!r}: {error.strerror}; the last saved version is unchanged; fix the cause and save again",
     )
 
 

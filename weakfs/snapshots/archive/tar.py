@@ -190,7 +190,7 @@ def _malformed(error: ValueError) -> ValueError:
     if isinstance(error, MissingBlob):
         return error
     return ValueError(
-        f"cannot import the archive: a header is malformed ({_short(str(error))}); it is damaged, use another copy"
+        f"cannot import the archive: a header is malformed ({_short(str(error))}), so it is damaged; use another copy"
     )
 
 
@@ -227,7 +227,7 @@ class _Unpacking:
             # Iterating stops at the first block of zeros, or silently where the file was cut off.
             archive.fileobj.seek(archive.offset)
             if archive.fileobj.read(2 * BLOCK) != bytes(2 * BLOCK):
-                raise ValueError("cannot import the archive: its end is missing; it was truncated, use another copy")
+                raise ValueError("cannot import the archive: its end is missing, so it was truncated; use another copy")
         return self._tree()
 
     def _make_parents(self, path: tuple[str, ...]) -> None:
@@ -349,7 +349,7 @@ def _time(member: tarfile.TarInfo) -> int:
 
 
 def _damaged(member: tarfile.TarInfo, what: str) -> ValueError:
-    return ValueError(f"cannot import the archive: {quoted(member.name)} {what}; it is damaged, use another copy")
+    return ValueError(f"cannot import the archive: {quoted(member.name)} {what}, so it is damaged; use another copy")
 
 
 def _short(text: str) -> str:

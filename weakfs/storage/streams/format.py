@@ -141,4 +141,4 @@ def _split(lengths: object, data: bytes, where: str) -> tuple[bytes, ...]:
 
 
 def _damaged(where: str, why: str) -> StorageDamaged:
-    return StorageDamaged(f"cannot read {where!r}: {why}; the value is damaged, restore it from a backup")
+    return StorageDamaged(f"cannot read {where!r}: {why}; the value is damaged; restore it from a backup")

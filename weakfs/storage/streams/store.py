@@ -131,7 +131,7 @@ class AsyncStorageEventStore(DerivedEventStore):
             if attempts == ATTEMPTS:
                 raise StorageDamaged(
                     f"cannot read stream {stream!r}: frame {position + 1} of {head.number} is missing in {self.url}; "
-                    f"frames up to {position} are intact, restore the others from a backup"
+                    f"frames up to {position} are intact; restore the others from a backup"
                 )
 
     async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
