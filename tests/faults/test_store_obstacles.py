@@ -16,8 +16,6 @@ from weakfs.backends.host.host_paths import root_folder_name
 from weakfs.snapshots import Store, StoreDamaged, StoreUnwritable
 from weakfs.snapshots.git.repository import FANOUT
 from weakfs.snapshots.store import atomic_files, packs
-from weakfs.snapshots.store import store as store_module
-from weakfs.snapshots.undo_journal.journal import Journal
 from weakfs.snapshots.undo_journal.log import LOG
 
 
@@ -217,39 +215,3 @@ def test_a_file_of_a_store_is_read_up_to_a_size(folder: Path, monkeypatch: pytes
     monkeypatch.setattr(atomic_files, "SMALL", path.stat().st_size - 1)
     with pytest.raises(StoreDamaged, match=f"it has {path.stat().st_size} bytes"):
         Store(folder).get("s")
-
-
-def test_snapshots_that_others_drop_meanwhile_are_passed_over(folder: Path, root: Path) -> None:
-    store = Store(folder)
-    for name in ("t", "u"):
-        snapshot(store, root, name)
-    listed = store.list()
-
-    class Stale(Store):
-        def list(self) -> tuple[object, ...]:  # type: ignore[override]  # the list from before
-            return listed
-
-    store.drop("s")
-    Stale(folder).keep_last(1)
-    assert [one.snapshot_id for one in store.list()] == ["u"]
-
-
-def test_a_compaction_between_the_scan_and_the_first_change_of_a_command_keeps_what_the_undo_needs(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log_tree = Journal.tree
-
-    def compact_first(journal: Journal, ref: str) -> None:
-        # As another process does.
-        with pytest.raises(BlockingIOError):
-            Store(tmp_path / "store").compact()
-        log_tree(journal, ref)
-
-    monkeypatch.setattr(store_module, "PATIENCE", 0.0)
-    monkeypatch.setattr(Journal, "tree", compact_first)
-    fs = HostFilesystem(root, store=tmp_path / "store")
-    with pytest.raises(KeyError), fs.checkout():
-        Store(tmp_path / "store").compact()
-        (root / "file").write_bytes(b"changed")
-        raise KeyError
-    assert (root / "file").read_bytes() == b"content"

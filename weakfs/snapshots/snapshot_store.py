@@ -25,7 +25,7 @@ from weakfs.reducers.tree.node import FileTree
 from weakfs.session import MissingBlob, UnknownSnapshot
 from weakfs.session.blobs.blob import Stored, checked
 from weakfs.snapshots.archive.archive_snapshot import archive_of
-from weakfs.snapshots.errors import StoreDamaged, unwritable
+from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
 from weakfs.snapshots.git.disk_usage import freed_in_git
 from weakfs.snapshots.git.repository import GitRepository
 from weakfs.snapshots.git.sink import GitSink
@@ -247,6 +247,12 @@ class Store:
                 f"snapshots and compact it, or raise max_bytes",
             )
 
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        """Keep compactions waiting, for example while contents are read that no snapshot needs yet."""
+        with self._locked(fcntl.LOCK_SH):
+            yield
+
     def compact(self, *, keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()) -> CompactReport:
         """Remove contents that neither a snapshot in the catalogue nor unfinished work needs, and merge small packs.
 
@@ -285,10 +291,7 @@ class Store:
             self._make_ready()
             descriptor = os.open(os.path.join(self.path, "lock"), flags, 0o600)
         except OSError as error:
-            raise unwritable(
-                error.errno or errno.EIO,
-                f"cannot write to the store {self.path!r}: {_cause(error)}; remove the cause, or use another store",
-            ) from error
+            raise self._unwritable(error) from error
         try:
             self._lock(descriptor, how)
             yield
@@ -325,6 +328,14 @@ class Store:
                 disk.write_new(self._id_path, self._new_id())
         self._is_ready = True
 
+    def _unwritable(self, error: OSError) -> StoreUnwritable:
+        name = error.filename2 or error.filename
+        cause = f"{error.strerror or error}: {name!r}" if name else str(error.strerror or error)
+        return unwritable(
+            error.errno or errno.EIO,
+            f"cannot write to the store {self.path!r}: {cause}; remove the cause, or use another store",
+        )
+
     @property
     def _id_path(self) -> str:
         return os.path.join(self.path, "store.json")
@@ -333,7 +344,10 @@ class Store:
         return orjson.dumps({"format": FORMAT, "version": VERSION, "id": os.urandom(16).hex()}) + b"\n"
 
     def _renew_id(self) -> None:
-        disk.write_over(self._id_path, self._new_id())
+        try:
+            disk.write_over(self._id_path, self._new_id())
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def _place(self) -> str:
         """Return an identifier of the contents that are in the store now; a compaction changes it."""
@@ -350,10 +364,6 @@ class Store:
                 f"weakfs that wrote it, or remove it to have a new one created"
             ) from None
         return found
-
-
-def _cause(error: OSError) -> str:
-    return f"{error.strerror}: {error.filename!r}" if error.filename else str(error.strerror)
 
 
 def _in_git(place: str) -> str:

@@ -359,11 +359,12 @@ class HostFilesystem(HostFiles):
             self._root.began = began = before, self._session.seq
             stack.callback(setattr, self._root, "began", None)
             yield laid
-            found = self._root.read_back(ScanLimits(self.limits, read_back, before))
-            after, laid.set_id_removed = self._without_set_id(before, found)
-            with self.lock():
-                self._record_changes(self._expected(*began), after)
-                check_made(self.limits, before, after, "/", after)
+            with self._root.store.in_use():
+                found = self._root.read_back(ScanLimits(self.limits, read_back, before))
+                after, laid.set_id_removed = self._without_set_id(before, found)
+                with self.lock():
+                    self._record_changes(self._expected(*began), after)
+                    check_made(self.limits, before, after, "/", after)
         laid.changed = changed_paths(before, after, "/")
         self._session._notify()
 

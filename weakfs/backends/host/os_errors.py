@@ -37,10 +37,10 @@ class described_errors:  # noqa: N801  # a context manager; a class costs a thir
             return
         number, verb, path = error.errno or EIO, self._verb, self._path
         remedy = REMEDIES.get(number, "remove the cause and try again")
-        raise fault(type(error), number, f"cannot {verb} {path!r}: {_described(error, path)}; {remedy}") from error
+        raise fault(type(error), number, f"cannot {verb} {path!r}: {described(error, path)}; {remedy}") from error
 
 
-def _described(error: OSError, path: str) -> str:
+def described(error: OSError, path: str) -> str:
     """Return the system's message, with the name of the file that it concerns unless `path` ends with that name."""
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     if not name or name == "." or path.endswith("/" + name) or TEMPORARY.fullmatch(name):

@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 from weakfs.backends.host.host_paths import default_store, is_inside, open_root, root_folder_name
 from weakfs.backends.host.locks import Claims, RootLock
+from weakfs.backends.host.os_errors import described
 from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
 from weakfs.processes.background.table import ProcessTable
@@ -204,11 +205,12 @@ class HostRoot:
             try:
                 undone = self._recover(keeps_files=keeps_files).undone
             except OSError as error:
+                cause = described(error, self.path) if error.strerror else error
                 raise fault(
                     type(error),
                     error.errno or EIO,
                     f"cannot open {self.path!r}: a process that was killed left unfinished work, which cannot be "
-                    f"undone: {error.strerror or error}; remove the cause and open it again, or open it with "
+                    f"undone: {cause}; remove the cause and open it again, or open it with "
                     f"read_only=True to look at it",
                 ) from error
         if undone:

@@ -68,7 +68,9 @@ class HostWorkplace:
         unfinished = self.root.unfinished(running)
         if () in unfinished:
             return ()
-        return self.record(without_unfinished(unfinished, self.root.scan(), known.tree, self.session.now()), cause)
+        with self.root.store.in_use():
+            found = without_unfinished(unfinished, self.root.scan(), known.tree, self.session.now())
+            return self.record(found, cause)
 
     def record(self, found: FileTree, cause: str | None) -> tuple[str, ...]:
         """Record the files that a scan found; see `Workplace.scan_changes`."""

@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import NoReturn, cast
 
 from weakfs.platforms import fcntl
@@ -182,10 +181,9 @@ class FastImport:
 
 def remove_leftovers(folder: str) -> None:
     """Remove the quarantines of streams whose process has ended."""
-    with suppress(FileNotFoundError):
-        for name in os.listdir(folder):
-            if name.endswith(SUFFIX) and not _is_locked(os.path.join(folder, name[: -len(SUFFIX)])):
-                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+    for name in disk.names_in(folder):
+        if name.endswith(SUFFIX) and not _is_locked(os.path.join(folder, name[: -len(SUFFIX)])):
+            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
     disk.remove_leftovers(folder)
 
 

@@ -105,10 +105,7 @@ class GitRepository:
         """Return the ids of all objects. Reads a listing and the indexes of new packs."""
         with self._lock:
             folder = os.path.join(self.objects, "pack")
-            try:
-                listed = {name for name in os.listdir(folder) if name.endswith(".idx")}
-            except FileNotFoundError:
-                listed = set()
+            listed = {name for name in disk.names_in(folder) if name.endswith(".idx")}
             if listed != self._packs:
                 kept = self._ids if self._packs <= listed else frozenset[bytes]()
                 new = listed - self._packs if self._packs <= listed else listed

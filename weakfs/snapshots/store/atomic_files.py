@@ -13,6 +13,7 @@ import stat
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 
+from weakfs.filesystem.errors import fault
 from weakfs.platforms import NOT_A_REGULAR_FILE, fcntl, open_regular_file
 from weakfs.session.files.atomic_write import sync_folder
 
@@ -44,9 +45,12 @@ def read_small(path: str) -> bytes:
     except OSError as error:
         if error.errno in NOT_A_REGULAR_FILE:
             raise ValueError("it is not a regular file") from None
-        raise OSError(
-            error.errno, f"cannot read {path!r}: {error.strerror}; check the disk and the permissions of the store"
-        ) from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str, error: OSError) -> OSError:
+    remedy = "check the disk and the permissions of the store"
+    return fault(type(error), error.errno or errno.EIO, f"cannot read {path!r}: {error.strerror}; {remedy}")
 
 
 def names_in(folder: str) -> list[str]:
@@ -56,9 +60,7 @@ def names_in(folder: str) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise OSError(
-            error.errno, f"cannot read {folder!r}: {error.strerror}; check the disk and the permissions of the store"
-        ) from error
+        raise _unreadable(folder, error) from error
 
 
 def make_folder(path: str) -> None:
@@ -123,10 +125,9 @@ def remove_leftovers(folder: str) -> None:
 
 def temporaries(folder: str) -> Iterator[str]:
     """Yield the temporary files in a directory."""
-    with suppress(FileNotFoundError):
-        for name in os.listdir(folder):
-            if name.startswith(TEMPORARY):
-                yield os.path.join(folder, name)
+    for name in names_in(folder):
+        if name.startswith(TEMPORARY):
+            yield os.path.join(folder, name)
 
 
 @contextmanager

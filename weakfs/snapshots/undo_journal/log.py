@@ -12,6 +12,7 @@ from typing import IO
 import orjson
 from attrs import fields
 
+from weakfs.filesystem.errors import fault
 from weakfs.platforms import NOT_A_REGULAR_FILE
 from weakfs.session.external import CommitPlace
 from weakfs.snapshots.undo_journal.undo import Frame
@@ -86,7 +87,8 @@ def read_frames(log: IO[bytes], journal: str) -> Iterator[tuple[bytes, Frame]]:
 
 def damaged(journal: str, cause: str) -> OSError:
     """Return the error for a journal whose log cannot be read."""
-    return OSError(
+    return fault(
+        OSError,
         EBADMSG,
         f"the log of the unfinished work in {journal!r} is damaged: {cause}; move that directory away to give up "
         f"undoing the work",
