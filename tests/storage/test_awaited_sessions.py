@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.sampling import is_exhaustive
-from tests.storage.servers import ENGINES, empty_location
+from tests.storage.servers import ENGINES, OBJECT_STORES, empty_location
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.tools import ToolCalls
 
@@ -25,6 +25,16 @@ def location(request: pytest.FixtureRequest, engine: str, tmp_path: Path) -> str
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_concurrent_calls_are_stored_once_and_read_back(engine: str, location: str) -> None:
+    check_concurrent_calls(location)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", OBJECT_STORES)
+def test_concurrent_calls_are_stored_once_in_other_object_stores(engine: str, location: str) -> None:
+    check_concurrent_calls(location)
+
+
+def check_concurrent_calls(location: str) -> None:
     async def main() -> bytes:
         async with await Session.aopen(location, "s") as session:
             tools = Toolset(session)

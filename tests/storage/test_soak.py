@@ -9,7 +9,7 @@ import pytest
 
 from tests.sampling import is_exhaustive
 from tests.storage.findings import findings
-from tests.storage.servers import ENGINES, empty_location
+from tests.storage.servers import ENGINES, OBJECT_STORES, empty_location
 from weakfs.cli import main
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -22,9 +22,18 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_writers_lose_nothing_while_others_compact_and_delete(
     engine: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    location = empty_location(engine, request, tmp_path)
-    jobs = 2_000 if is_exhaustive() else 60
+    check_soak(empty_location(engine, request, tmp_path), 2_000 if is_exhaustive() else 60)
 
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", OBJECT_STORES)
+def test_writers_lose_nothing_in_other_object_stores(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    check_soak(empty_location(engine, request, tmp_path), 300 if is_exhaustive() else 30)
+
+
+def check_soak(location: str, jobs: int) -> None:
     found = findings("tests.storage.soak", location, "--jobs", str(jobs))
 
     assert sum(found["done"].values()) > jobs // 2

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.session.durable.streams import MemoryStreams
-from tests.storage.servers import ENGINES, empty_location
+from tests.storage.servers import ENGINES, OBJECT_STORES, empty_location
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history import timeline
 from weakfs.reducers.events import FileWritten
@@ -137,6 +137,14 @@ def test_a_change_that_needs_dropped_history_catches_up_first(where: Where, name
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", [*READS, *CHANGES])
 def test_every_engine_catches_up(engine: str, name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    (check_reads if name in READS else check_changes)(empty_location(engine, request, tmp_path), name)
+
+
+@pytest.mark.slow
+@pytest.mark.sampled
+@pytest.mark.parametrize("engine", OBJECT_STORES)
+@pytest.mark.parametrize("name", [next(iter(READS)), next(iter(CHANGES))])
+def test_other_object_stores_catch_up(engine: str, name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     (check_reads if name in READS else check_changes)(empty_location(engine, request, tmp_path), name)
 
 
