@@ -85,6 +85,7 @@ class Import:
     line: int
     imported: str
     names: tuple[str, ...] = ()
+    is_only_for_types: bool = False
 
     def __str__(self) -> str:
         return f"{self.importer}:{self.line} imports {self.imported}"
@@ -99,24 +100,28 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_bytes(), str(path))
 
 
-def statements(path: Path) -> Iterator[ast.stmt]:
-    """Iterate over the statements of a file without their expressions: a tenth of all nodes."""
-    waiting: list[ast.AST] = [parsed(path)]
+def statements(path: Path) -> Iterator[tuple[ast.stmt, bool]]:
+    """Iterate over the statements of a file without their expressions: a tenth of all nodes.
+
+    The flag says whether a statement is executed for type checkers only.
+    """
+    waiting: list[tuple[ast.AST, bool]] = [(parsed(path), False)]
     while waiting:
-        node = waiting.pop()
+        node, is_only_for_types = waiting.pop()
         if isinstance(node, ast.stmt):
-            yield node
+            yield node, is_only_for_types
+        is_only_for_types |= isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for part in ("body", "orelse", "finalbody", "handlers", "cases"):
-            waiting += getattr(node, part, ())
+            waiting += ((inside, is_only_for_types) for inside in getattr(node, part, ()))
 
 
 def imports_of(path: Path) -> Iterator[Import]:
     importer = module_name(path)
     package = importer if path.name == "__init__.py" else importer.rpartition(".")[0]
-    for node in statements(path):
+    for node, is_only_for_types in statements(path):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(importer, node.lineno, alias.name)
+                yield Import(importer, node.lineno, alias.name, (), is_only_for_types)
         elif isinstance(node, ast.ImportFrom):
             above = package.rsplit(".", node.level - 1)[0] if node.level else ""
             base = ".".join(filter(None, (above, node.module)))
@@ -124,7 +129,8 @@ def imports_of(path: Path) -> Iterator[Import]:
                 # `from weakfs import session` names a module, `from weakfs.session import Session` does not.
                 is_module = base == "weakfs" and alias.name in LEVEL
                 imported = f"{base}.{alias.name}" if is_module else base
-                yield Import(importer, node.lineno, imported, () if is_module else (alias.name,))
+                names = () if is_module else (alias.name,)
+                yield Import(importer, node.lineno, imported, names, is_only_for_types)
 
 
 @cache
@@ -162,37 +168,52 @@ def test_imports_only_go_down() -> None:
     assert upward == []
 
 
-def test_packages_have_no_import_cycles() -> None:
-    below: dict[str, set[str]] = {}
-    for found in filter(is_own, all_imports()):
-        importer, imported = package_of(found.importer), package_of(found.imported)
-        if found.importer not in COMPOSITION and imported not in ("", importer):
-            below.setdefault(importer, set()).add(imported)
-    for start in below:
-        seen: set[str] = set()
-        waiting = set(below[start])
-        while waiting:
-            package = waiting.pop()
-            seen.add(package)
-            waiting |= below.get(package, set()) - seen
-        assert start not in seen, f"{start} imports itself through {sorted(seen)}"
-
-
-def test_modules_have_no_import_cycles_even_for_type_checkers_or_in_functions() -> None:
-    modules = {module_name(path) for path in ROOT.rglob("*.py")}
-    below: dict[str, set[str]] = {module: set() for module in modules}
-    for found in filter(is_own, all_imports()):
-        submodules = {f"{found.imported}.{name}" for name in found.names} & modules
-        below[found.importer] |= submodules or {found.imported} & modules
-    # Modules that import nothing that is left, or that nothing imports, are removed until only cycles are left.
-    while ends := {module for module, imported in below.items() if not imported} | (
+def cycle_in(below: dict[str, set[str]]) -> list[str]:
+    """Return names that lead into a cycle of a graph and around it; an empty list if there is none."""
+    # Names that lead nowhere, or to which nothing leads, are removed until only cycles are left.
+    while ends := {name for name, others in below.items() if not others} | (
         below.keys() - set().union(*below.values())
     ):
-        below = {module: imported - ends for module, imported in below.items() if module not in ends}
+        below = {name: others - ends for name, others in below.items() if name not in ends}
     circle = [*below][:1]
     while circle and circle[-1] not in circle[:-1]:
         circle.append(min(below[circle[-1]]))
-    assert circle == [], "cut the circle that this leads into: move what both need into a module below them"
+    return circle
+
+
+@cache
+def modules_below(*, for_types: bool) -> dict[str, set[str]]:
+    """Return the modules that each module imports, even in functions, and `for_types` those for type checkers only."""
+    modules = {module_name(path) for path in ROOT.rglob("*.py")}
+    below: dict[str, set[str]] = {module: set() for module in modules}
+    for found in filter(is_own, all_imports()):
+        if found.is_only_for_types and not for_types:
+            continue
+        submodules = {f"{found.imported}.{name}" for name in found.names} & modules
+        below[found.importer] |= submodules or {found.imported} & modules
+    return below
+
+
+def packages_below(parent: str) -> dict[str, set[str]]:
+    """Return which packages directly inside a package each of them imports."""
+    inside = {f"{parent}.{path.parent.name}" for path in (ROOT.parent / parent.replace(".", "/")).glob("*/__init__.py")}
+    below: dict[str, set[str]] = {package: set() for package in inside}
+    depth = parent.count(".") + 2
+    for module, imported in modules_below(for_types=False).items():
+        importer = ".".join(module.split(".")[:depth])
+        if importer in inside:
+            below[importer] |= ({".".join(one.split(".")[:depth]) for one in imported} & inside) - {importer}
+    return below
+
+
+def test_packages_have_no_import_cycles() -> None:
+    parents = {module_name(path) for path in ROOT.rglob("__init__.py")}
+    cycles = {parent: cycle for parent in parents if (cycle := cycle_in(packages_below(parent)))}
+    assert cycles == {}, "cut these cycles: move what both packages need into one below them"
+
+
+def test_modules_have_no_import_cycles_even_for_type_checkers_or_in_functions() -> None:
+    assert cycle_in(modules_below(for_types=True)) == [], "cut this cycle: move what both need into a module below them"
 
 
 def test_nothing_imports_through_the_links_at_the_top() -> None:

@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine  # pyri
 
 from tests.sampling import share
 from weakfs.session import Log
-from weakfs.session.history.log import SEGMENT
+from weakfs.session.slices.log import SEGMENT
 
 Version = tuple["Log[object]", list[object]]
 SIZES = st.sampled_from([0, 1, 2, 5, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT])

@@ -36,8 +36,8 @@ from weakfs.reducers.tree.directory import UNREAD
 from weakfs.reducers.tree.leaf import content_of, kind_of
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, find, tree_of
 from weakfs.reducers.tree.packed import NODES, pack
-from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import Counted, PackedValue, complete
+from weakfs.session.slices.log import Log
+from weakfs.session.slices.packed_state import Counted, PackedValue, complete
 from weakfs.session.slices.slice import Folded
 
 MANY_NAMES = tuple(f"n{number}" for number in range(90))

@@ -8,7 +8,7 @@ from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.session import Merged, Record, Session, SessionError, SessionView
-from weakfs.session.replay.reduction import Row, changed, event_of
+from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 

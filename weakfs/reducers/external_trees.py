@@ -20,8 +20,8 @@ from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import EMPTY, Packed
 from weakfs.session import event
-from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import Counted, Steps
+from weakfs.session.slices.log import Log
+from weakfs.session.slices.packed_state import Counted, Steps
 
 
 @event("fs/external_tree")

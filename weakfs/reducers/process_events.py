@@ -11,7 +11,7 @@ from typing import Any
 
 from weakfs.class_decorators import frozen
 from weakfs.session import event
-from weakfs.session.history.log import Log
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import Declaration, append_all, merge_appended
 
 

@@ -13,8 +13,8 @@ from weakfs.reducers.partial_trees import filled, missing, with_changes
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import Packed
 from weakfs.session import event
-from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import Counted, Steps
+from weakfs.session.slices.log import Log
+from weakfs.session.slices.packed_state import Counted, Steps
 from weakfs.session.slices.table import Table
 
 V = TypeVar("V")

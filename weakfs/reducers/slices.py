@@ -33,7 +33,7 @@ from weakfs.reducers.remembered_lower_layer import (
 )
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.session import event
-from weakfs.session.history.log import Log
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import (
     Declaration,
     EventFilter,
@@ -48,8 +48,8 @@ from weakfs.session.slices.slice import (
 from weakfs.session.slices.tags import tag_of
 
 if TYPE_CHECKING:
-    from weakfs.session.history.packed_state import PackedValue
     from weakfs.session.merging.sides import Sides
+    from weakfs.session.slices.packed_state import PackedValue
 
 
 @event("fs/mount")

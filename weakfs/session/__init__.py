@@ -40,8 +40,6 @@ if TYPE_CHECKING:
         SliceSeeded,
     )
     from weakfs.session.external import Attachable, External, Journal
-    from weakfs.session.history.log import Log
-    from weakfs.session.history.packed_state import Counted, Packable, PackedValue
     from weakfs.session.history.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
     from weakfs.session.merging.conflicts import (
         Choice,
@@ -56,7 +54,8 @@ if TYPE_CHECKING:
     from weakfs.session.merging.resolver import Resolver
     from weakfs.session.merging.sides import BranchHistory, Sides
     from weakfs.session.session import Session
-    from weakfs.session.slices.registry import Registry, Shape
+    from weakfs.session.slices.log import Log
+    from weakfs.session.slices.packed_state import Counted, Packable, PackedValue
     from weakfs.session.slices.slice import (
         Conflict,
         Declaration,
@@ -76,6 +75,7 @@ if TYPE_CHECKING:
     )
     from weakfs.session.slices.table import Table
     from weakfs.session.slices.tags import event
+    from weakfs.session.slices.type_registry import Registry, Shape
     from weakfs.session.subscriptions import Bus
     from weakfs.session.transactions.block import TransactionBlock
     from weakfs.session.transactions.cancellation import Cancellation
@@ -165,21 +165,21 @@ __getattr__, __dir__ = lazy_names(
         ),
         "events": "Merged Record Reverted RolledBack SliceAppended SliceCleared SliceSeeded",
         "external": "Attachable External Journal",
-        "history.log": "Log",
-        "history.packed_state": "Counted Packable PackedValue",
         "merging.conflicts": (
             "Choice ConflictEntry ConflictHunk ConflictKind MergedPath MergeReport OnConflict Resolution"
         ),
         "merging.resolver": "Resolver",
         "merging.sides": "BranchHistory Sides",
         "session": "Session",
-        "slices.registry": "Registry Shape",
+        "slices.log": "Log",
+        "slices.packed_state": "Counted Packable PackedValue",
         "slices.slice": (
             "Conflict Declaration EventFilter Slice SliceSpec SliceView StateMerge WholeMerge WholeSlice append_all "
             "merge_appended reducer replace_latest replace_latest_by upsert_by"
         ),
         "slices.table": "Table",
         "slices.tags": "event",
+        "slices.type_registry": "Registry Shape",
         "subscriptions": "Bus",
         "transactions.block": "TransactionBlock",
         "transactions.cancellation": "Cancellation",

@@ -10,12 +10,12 @@ from weakfs.session.codec.savable_events import accepted, copied
 from weakfs.session.errors import MissingBlob, RecordsDropped
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import CommitPlace, Journal
+from weakfs.session.history.reduction import Row, changed, check_slices
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.replay.reduction import Row, changed, check_slices
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.registry import Registry, check_event
 from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.type_registry import Registry, check_event
 from weakfs.session.state import MERGING, REDUCING, SessionState, checked_text
 from weakfs.session.subscriptions import Delivery, Handler
 from weakfs.short_repr import clipped_repr
@@ -215,7 +215,7 @@ class SessionCore(SessionState):
 
     def _was_stored(self, place: CommitPlace) -> bool:
         """Return whether a commit of any session is in its stream: see `durable.commits.commit_outcome`."""
-        from weakfs.session.durable.commits.commit_outcome import lasting_url, was_stored, was_stored_anywhere
+        from weakfs.session.durable.commits.uncertain_commits import lasting_url, was_stored, was_stored_anywhere
         from weakfs.session.transactions.steps import run
 
         with self.lock:

@@ -14,13 +14,13 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.external import External, Journal, Repair, begin
+from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.history.views import Origin, Records
-from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import Kind, SliceSpec
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.type_registry import Registry
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.subscriptions import Bus, Delivery
 from weakfs.session.transactions.current_timeline import ACTIVE, Transaction, innermost

@@ -16,7 +16,7 @@ from tests.models.host import exact, record
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import HostFilesystem, RollbackIncomplete, Session, Toolset
 from weakfs.cli.directories import recover
-from weakfs.session.durable.commits.commit_outcome import was_stored
+from weakfs.session.durable.commits.uncertain_commits import was_stored
 from weakfs.session.external import CommitPlace
 from weakfs.session.transactions.steps import run
 from weakfs.storage import OutcomeUnknown, StorageError, StreamConflict, open_event_store

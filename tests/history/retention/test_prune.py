@@ -186,7 +186,8 @@ KILLED = """
 import os, signal, sys
 from weakfs import Session
 from weakfs.history import Retention, prune
-from weakfs.session.durable.checkpoints import checkpoints, reset, trim_stream
+from weakfs.session.durable.checkpoints import checkpoints, trim_stream
+from weakfs.session.durable.commits import reset
 where, place = sys.argv[1:]
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -16,8 +16,8 @@ from weakfs.session.blobs.blob import Held, Stored
 from weakfs.session.codec import columns
 from weakfs.session.codec.blob_table import Blobs, all_shown, shown
 from weakfs.session.codec.columns import Columns
-from weakfs.session.files.expansion import unlimited
-from weakfs.session.slices.registry import Shape
+from weakfs.session.codec.expansion import unlimited
+from weakfs.session.slices.type_registry import Shape
 
 
 @frozen

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from weakfs.session.durable.commits.commit_outcome import lasting_url
+from weakfs.session.durable.commits.uncertain_commits import lasting_url
 from weakfs.storage import open_event_store
 
 

@@ -13,7 +13,7 @@ from tests.sampling import is_exhaustive
 from weakfs import InMemoryFilesystem, Registry, Session
 from weakfs.session.history import keyframes
 from weakfs.session.history.keyframes import GAP, NEAR, PACE, PATIENCE, STEPS, STRETCH
-from weakfs.session.history.packed_state import Steps
+from weakfs.session.slices.packed_state import Steps
 
 RECORDS = 40_000 if is_exhaustive() else 16_000
 

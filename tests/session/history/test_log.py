@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.sampling import share
 from weakfs.session import Log
-from weakfs.session.history.log import SEGMENT, Stretch
+from weakfs.session.slices.log import SEGMENT, Stretch
 
 
 def numbers(size: int) -> Log[object]:

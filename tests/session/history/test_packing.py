@@ -11,9 +11,9 @@ from attrs import define, field, frozen
 
 from weakfs import Registry, Session
 from weakfs.session import Log, append_all
-from weakfs.session.history.log import STRETCH
 from weakfs.session.history.packed_rows import LARGEST, NEAR, Packing, is_plain, pack_rows, unpack_rows
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.log import STRETCH
 from weakfs.session.slices.table import EMPTY_TABLE
 
 ENOUGH = STRETCH * (NEAR + 3)

@@ -7,9 +7,9 @@ from attrs import frozen
 
 from weakfs import Registry, Session
 from weakfs.session import append_all
-from weakfs.session.history.log import STRETCH
 from weakfs.session.history.packed_rows import AT_ONCE, NEAR, PackedRecords, PackedValues, is_loose
 from weakfs.session.history.record_columns import column_stretches
+from weakfs.session.slices.log import STRETCH
 
 ENOUGH = STRETCH * (NEAR + 4) + 17
 

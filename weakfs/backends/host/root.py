@@ -15,7 +15,7 @@ from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
 from weakfs.processes.background.table import ProcessTable
 from weakfs.reducers.tree.node import FileTree, Segments, path_of
-from weakfs.session.durable.commits.commit_outcome import was_stored_anywhere
+from weakfs.session.durable.commits.uncertain_commits import was_stored_anywhere
 from weakfs.session.external import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from weakfs.reducers import LowerEntry
-from weakfs.session.history.log import Log
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 
 

@@ -20,7 +20,7 @@ from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import MODIFIED_AT, Leaf, content_of, is_file
 from weakfs.reducers.tree.node import Node, entries, only_directory
 from weakfs.session import Merged, Reverted, RolledBack, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.history.log import Log
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of
 

@@ -13,9 +13,9 @@ from weakfs.history.blame.ancestry import Ancestry
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers import events as e
 from weakfs.session import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.history.log import Log, Stretch
-from weakfs.session.replay.reduction import Row, event_of
+from weakfs.session.history.reduction import Row, event_of
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log, Stretch
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools import ToolCall
 

@@ -19,12 +19,12 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Rope, joined
 from weakfs.session.errors import MissingBlob
 from weakfs.session.history.keyframes import Mark
-from weakfs.session.history.log import Log
 from weakfs.session.history.packed_rows import Packing
+from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
-from weakfs.session.replay.reduction import Row, changed, event_of
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.slices import FileSeen, FilesSeen, KeptBlob, ToolCall

@@ -14,8 +14,8 @@ from weakfs.session import Session
 from weakfs.session.blobs.rope import joined
 from weakfs.session.errors import MissingBlob
 from weakfs.session.events import Merged
+from weakfs.session.history.reduction import changed, event_of
 from weakfs.session.history.timeline import ordered_snapshots
-from weakfs.session.replay.reduction import changed, event_of
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of
 

@@ -20,8 +20,8 @@ from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, is_whiteout
 from weakfs.reducers.tree.packed import LENGTH, Packed, entry_of, part_of
 from weakfs.session.blobs.rope import Rope, joined, read_together
-from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import PackedValue
+from weakfs.session.slices.log import Log
+from weakfs.session.slices.packed_state import PackedValue
 from weakfs.session.slices.slice import Folded
 
 

@@ -18,7 +18,7 @@ from weakfs.reducers.tree.directory import UNCOUNTED, Directory, Remembering
 from weakfs.reducers.tree.leaf import CONTENT, DIRECTORY_MODE, WHITEOUT, Leaf, size_of
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session import event
-from weakfs.session.history.packed_state import Counted, Steps
+from weakfs.session.slices.packed_state import Counted, Steps
 
 Segments = tuple[str, ...]
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.directory import Directory, Remembering
 from weakfs.reducers.tree.leaf import size_of
-from weakfs.session.history.packed_state import Counted, Steps
+from weakfs.session.slices.packed_state import Counted, Steps
 
 # A directory: (mode, modified_at, created_at, file_count, directory_count, total_size, names, nodes). In a directory
 # with more names than one dict holds, names is `None`, and nodes are 32 parts and gaps, as in `children.py`. A

@@ -19,10 +19,10 @@ from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.blob_table import Blobs, Json, whole_content
+from weakfs.session.codec.expansion import Expansion
 from weakfs.session.codec.scalars import LARGEST, SMALLEST, is_text
-from weakfs.session.files.expansion import Expansion
-from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.tags import stored_name
+from weakfs.session.slices.type_registry import Shape
 
 # The columns of tuples of fields.
 Fields = Sequence[Sequence[Any]]

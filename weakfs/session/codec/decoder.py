@@ -14,13 +14,13 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.blob_table import NO_CONTENT, Json, Pool, whole_content
+from weakfs.session.codec.expansion import Expansion, unlimited
 from weakfs.session.codec.field_types import DEEPEST, Pooled, brief
 from weakfs.session.codec.scalars import ATOMS, read_atom, read_enum, simple_types
 from weakfs.session.errors import MissingBlob, SessionFileError
-from weakfs.session.files.expansion import Expansion, unlimited
-from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import fields_of, stored_name
+from weakfs.session.slices.type_registry import Registry
 
 
 class Reading:

@@ -26,9 +26,9 @@ from weakfs.session.codec.field_types import DEEPEST, plain_key
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.codec.scalars import ATOMS, enum_row, plain_atom, simple_types
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
-from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of
+from weakfs.session.slices.type_registry import Registry
 
 # Keep orjson from silently converting these types.
 AS_IT_IS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS

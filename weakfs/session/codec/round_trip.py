@@ -10,7 +10,7 @@ import attrs
 from pyrsistent import PMap
 
 from weakfs.messages import a_type
-from weakfs.session.history.log import Log
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import fields_of, is_dataclass
 from weakfs.short_repr import clipped_repr

@@ -6,7 +6,7 @@ from typing import Any
 
 from weakfs.messages import named_type
 from weakfs.session.codec.type_check import fit_of
-from weakfs.session.slices.registry import Registry, Shape
+from weakfs.session.slices.type_registry import Registry, Shape
 
 # Types of fields whose values can be changed.
 MUTABLE = frozenset({list, dict, set})

@@ -29,10 +29,10 @@ from weakfs.session.codec.field_types import DEEPEST
 from weakfs.session.codec.scalars import ATOMS, simple_types
 from weakfs.session.codec.type_check import is_frozen
 from weakfs.session.errors import SessionError
-from weakfs.session.history.log import Log
-from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import fields_of
+from weakfs.session.slices.type_registry import Registry
 from weakfs.short_repr import clipped_repr
 
 # Immutable types whose values contain nothing else.

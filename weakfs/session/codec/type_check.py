@@ -20,8 +20,8 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.codec.scalars import ATOMS
-from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.tags import fields_of, is_dataclass
+from weakfs.session.slices.type_registry import Registry
 from weakfs.short_repr import clipped_repr
 
 # Field types that a value must match exactly. Values of all other types are checked by the trial.

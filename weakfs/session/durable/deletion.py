@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from uuid import uuid4
 
-from weakfs.session.durable.commits.operations import TakeLease
 from weakfs.session.durable.held_lease import HeldLease, patiently
 from weakfs.session.durable.open_session import LEASE, Where, event_store, stream_of
 from weakfs.session.errors import SessionConflict, SessionError
+from weakfs.session.transactions.operations import TakeLease
 from weakfs.session.transactions.steps import run
 from weakfs.storage.errors import StorageError
 

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.session.durable.commits.operations import Append, Head, TakeLease, Wait
+from weakfs.session.transactions.operations import Append, Head, TakeLease, Wait
 from weakfs.session.transactions.steps import Steps
 from weakfs.storage.errors import LeaseLost
 from weakfs.storage.event_store import EventStore, Lease

@@ -21,7 +21,7 @@ from weakfs.session.blobs.rope import read_together, ropes_in, without_ropes
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.errors import RecordsDropped, SessionFileError
-from weakfs.session.replay.reduction import Row
+from weakfs.session.history.reduction import Row
 from weakfs.session.slices.table import Table
 from weakfs.storage.event_store import EventStore
 

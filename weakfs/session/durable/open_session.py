@@ -13,21 +13,21 @@ from attrs import evolve
 
 from weakfs.class_decorators import frozen
 from weakfs.platforms import garbage_collection_paused
+from weakfs.session.codec.expansion import FACTOR, ExpansionExceeded, check_factor
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
-from weakfs.session.durable.checkpoints.lost_copies import content_from_frames
-from weakfs.session.durable.checkpoints.reset import start
 from weakfs.session.durable.commits.append import frames_missing
 from weakfs.session.durable.commits.commit_log import CommitLog
 from weakfs.session.durable.commits.log_state import id_suffix
-from weakfs.session.durable.commits.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
+from weakfs.session.durable.commits.lost_copies import content_from_frames
+from weakfs.session.durable.commits.reset import start
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.held_lease import HeldLease, patiently
 from weakfs.session.durable.refresh import ATTEMPTS
 from weakfs.session.errors import SessionError, SessionFileError
-from weakfs.session.files.expansion import FACTOR, ExpansionExceeded, check_factor
-from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.log import Log
 from weakfs.session.state import SessionState
+from weakfs.session.transactions.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.session.transactions.steps import Steps, run, supplied
 from weakfs.storage.engines.urls import folder_url, split_folder
 from weakfs.storage.errors import StorageDamaged

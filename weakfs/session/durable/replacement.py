@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from weakfs.session.durable.commits.operations import TakeLease
 from weakfs.session.durable.held_lease import HeldLease, patiently
 from weakfs.session.durable.open_session import LEASE, event_store
 from weakfs.session.errors import SessionConflict, SessionError
+from weakfs.session.transactions.operations import TakeLease
 from weakfs.session.transactions.steps import run
 from weakfs.storage.errors import StorageError
 from weakfs.storage.folder.names import components

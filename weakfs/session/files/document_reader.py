@@ -14,21 +14,21 @@ from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.blob_table import Json, read_blobs
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoder import Reading
+from weakfs.session.codec.expansion import Expansion
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.document_sections import Section
-from weakfs.session.files.expansion import Expansion
 from weakfs.session.files.fields import Fields
 from weakfs.session.files.record_reader import RecordReader
 from weakfs.session.history.keyframes import Mark, PackedMark, packed_mark
 from weakfs.session.history.loaded_past import Past
-from weakfs.session.history.log import SEGMENT, Log
-from weakfs.session.history.packed_state import complete
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.log import SEGMENT, Log
+from weakfs.session.slices.packed_state import complete
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of
+from weakfs.session.slices.type_registry import Shape
 
 
 class LoadedDocument:

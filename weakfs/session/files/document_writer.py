@@ -29,16 +29,16 @@ from weakfs.session.codec.round_trip import difference
 from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import JsonArray, JsonObject, Spool
 from weakfs.session.history.keyframes import PackedMark
-from weakfs.session.history.log import Log
 from weakfs.session.history.packed_rows import Block, PackedValues, are_same
 from weakfs.session.history.record_columns import RecordColumns, column_stretches, numbers_of
+from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
-from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.type_registry import Shape
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash

@@ -17,8 +17,8 @@ from weakfs.session.codec.scalars import ATOMS
 from weakfs.session.errors import MissingBlob
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
-from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.tags import fields_of, tag_of
+from weakfs.session.slices.type_registry import Registry
 
 # Types that cannot hold a reference to a stored blob.
 PLAIN: frozenset[type] = frozenset({*ATOMS, bytes})

@@ -19,12 +19,11 @@ from weakfs.class_decorators import define
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoder import Reading
+from weakfs.session.codec.expansion import Expansion
 from weakfs.session.errors import SessionFileError
 from weakfs.session.files.document_sections import Section, parts_of
-from weakfs.session.files.expansion import Expansion
 from weakfs.session.files.fields import Fields
 from weakfs.session.files.needed_blobs import TELLING
-from weakfs.session.history.log import STRETCH, Log, Packed
 from weakfs.session.history.packed_rows import (
     LOOSE,
     PackedRecords,
@@ -35,8 +34,9 @@ from weakfs.session.history.packed_rows import (
     unpack_rows,
 )
 from weakfs.session.history.record_columns import RecordColumns, numbers_of
-from weakfs.session.replay.reduction import Row
-from weakfs.session.slices.registry import Shape
+from weakfs.session.history.reduction import Row
+from weakfs.session.slices.log import STRETCH, Log, Packed
+from weakfs.session.slices.type_registry import Shape
 
 _FIELD = re.compile(r"\.([^.\[]+)")
 

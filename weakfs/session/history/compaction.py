@@ -8,10 +8,10 @@ from attrs import evolve
 from pyrsistent import pmap
 
 from weakfs.session.history.keyframes import Mark, PackedMark
-from weakfs.session.history.log import Log
 from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 
 

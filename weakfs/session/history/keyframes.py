@@ -25,8 +25,8 @@ from attrs import evolve
 from pyrsistent import PMap
 
 from weakfs.class_decorators import define, frozen
-from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import Counted, PackedValue, Steps, complete, is_packable
+from weakfs.session.slices.log import Log
+from weakfs.session.slices.packed_state import Counted, PackedValue, Steps, complete, is_packable
 from weakfs.session.slices.table import Table
 
 # The distance in records between recent keyframes.

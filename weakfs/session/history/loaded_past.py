@@ -14,9 +14,9 @@ from pyrsistent import PMap, pmap
 from weakfs.class_decorators import frozen
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.history.keyframes import GAP, Keyframes, Mark, PackedMark, last_before
-from weakfs.session.history.log import Log
-from weakfs.session.replay.reduction import Row, advance
+from weakfs.session.history.reduction import Row, advance
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log
 
 # Immutable values that many timelines share.
 NO_MARKS = Log[PackedMark]()

@@ -26,8 +26,8 @@ from typing import Any, TypeVar
 import attrs
 
 from weakfs.class_decorators import define, frozen
-from weakfs.session.history.log import Log, Stretch
-from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.log import Log, Stretch
+from weakfs.session.slices.type_registry import Shape
 
 # How many of the newest full stretches are left unpacked. By the time one is packed, most keyframes of its time are
 # gone (`weakfs.session.history.keyframes`), so that the blobs that they held can be packed too.

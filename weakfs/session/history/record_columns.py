@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.session.history.log import STRETCH, Log
 from weakfs.session.history.packed_rows import Block, PackedRecords, Recent, loose, unpack_columns
+from weakfs.session.slices.log import STRETCH, Log
 
 if TYPE_CHECKING:
-    from weakfs.session.replay.reduction import Row
+    from weakfs.session.history.reduction import Row
 
 
 @define(eq=False)

@@ -8,7 +8,7 @@ one is shifted. A fork that continues after a merge has several shifts, one for 
 from __future__ import annotations
 
 from weakfs.class_decorators import define
-from weakfs.session.history.log import Log
+from weakfs.session.slices.log import Log
 
 
 class Numbering:

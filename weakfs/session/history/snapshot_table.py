@@ -8,7 +8,7 @@ from typing import Any
 from pyrsistent import PMap, pmap
 
 from weakfs.class_decorators import define
-from weakfs.session.history.log import Log
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.history.keyframes import Mark
+from weakfs.session.history.reduction import advance
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.replay.reduction import advance
 from weakfs.session.slices.event_reducers import Rules
 
 

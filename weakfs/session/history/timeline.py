@@ -18,12 +18,12 @@ from pyrsistent import PMap, pmap
 from weakfs.class_decorators import define
 from weakfs.session.history.keyframes import STRETCH, Keyframes, Mark, PackedMark
 from weakfs.session.history.loaded_past import NO_MARKS, Past
-from weakfs.session.history.log import Log
 from weakfs.session.history.packed_rows import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
+from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
-from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # Immutable values that many timelines share.

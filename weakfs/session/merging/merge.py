@@ -11,20 +11,20 @@ from attrs import evolve, fields
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceSeeded
 from weakfs.session.history.keyframes import Mark
-from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
+from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.merging.conflicts import ConflictEntry, MergedPath
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
-from weakfs.session.replay.reduction import Row, changed, event_of
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import Conflict, Merge, SliceSpec, StateMerge, WholeMerge
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of
+from weakfs.session.slices.type_registry import Shape
 
 # The events that change one slice, by its tag.
 DIRECT = {tag_of(type_) for type_ in SLICE_EVENTS}

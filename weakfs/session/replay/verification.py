@@ -17,14 +17,14 @@ from weakfs.session.errors import MergeConflict, MissingBlob, SessionError
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.files.document_writer import Document
 from weakfs.session.files.needed_blobs import TELLING
-from weakfs.session.history.log import Log
+from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.merging.merge import merge_states
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
-from weakfs.session.replay.reduction import Row, changed, event_of
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 

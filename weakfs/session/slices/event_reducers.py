@@ -11,7 +11,6 @@ from weakfs.class_decorators import frozen
 from weakfs.messages import a_type
 from weakfs.session.errors import UnknownType
 from weakfs.session.slices.plan import Plan, Step
-from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (
     Fold,
     Kind,
@@ -26,6 +25,7 @@ from weakfs.session.slices.slice import (
     reaction,
 )
 from weakfs.session.slices.tags import tag_of
+from weakfs.session.slices.type_registry import Registry
 
 
 @frozen(eq=False)

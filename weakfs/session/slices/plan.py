@@ -7,9 +7,9 @@ from typing import Any
 
 from weakfs.class_decorators import frozen
 from weakfs.session.events import SLICE_EVENTS
-from weakfs.session.history.log import Log
-from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import EventFilter, Fold, Reaction
+from weakfs.session.slices.type_registry import Shape
 
 
 @frozen(eq=False)

@@ -12,8 +12,8 @@ from weakfs.attribute_hints import attribute_hints
 from weakfs.class_decorators import frozen
 from weakfs.messages import a_type, named_type, plural
 from weakfs.session.errors import RecordsDropped, SessionError
-from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import PackedValue
+from weakfs.session.slices.log import Log
+from weakfs.session.slices.packed_state import PackedValue
 from weakfs.session.slices.table import Table
 from weakfs.short_repr import clipped_repr
 
@@ -35,7 +35,7 @@ Reaction = Callable[[Log[Any], Any], Log[Any]]
 # One event of a run: the number of its record, its type, and its fields in order.
 Folded = tuple[int, type, tuple[Any, ...]]
 # (values, run) -> values: the same values as the slice's reducers return for the events of the run, one by one.
-# The values may be those of a keyframe: see weakfs.session.history.packed_state.
+# The values may be those of a keyframe: see weakfs.session.slices.packed_state.
 Fold = Callable[["Log[Any] | PackedValue", Sequence[Folded]], Log[Any]]
 
 

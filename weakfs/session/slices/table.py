@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
-from weakfs.session.history.log import Log
+from weakfs.session.slices.log import Log
 
 _assign = dict.__setitem__
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
 from weakfs.session.events import RolledBack
 from weakfs.session.external import Journal, begin_all, close_all, inexact_notes, undo_all
-from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import uninterrupted
 from weakfs.session.logger import logger
 from weakfs.session.record_log import RecordLog
+from weakfs.session.slices.log import Log
 from weakfs.session.state import MERGING, checked_text
 from weakfs.session.transactions.block import TransactionBlock
 from weakfs.session.transactions.cancellation import Cancellation, in_own_thread

@@ -9,14 +9,14 @@ from typing import Any
 
 from weakfs.session.errors import SessionError
 from weakfs.session.external import Reversible
-from weakfs.session.history.log import Log
+from weakfs.session.history.reduction import Row, advance
 from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import SessionView
-from weakfs.session.merging.forks import Forks
-from weakfs.session.replay.reduction import Row, advance
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import GoBack
 from weakfs.session.slices.table import Table
+from weakfs.session.transactions.forks import Forks
 from weakfs.session.undo.operations import ROLLED_BACK, Operation, Span
 
 # Moments at most this many records apart are read in one pass.

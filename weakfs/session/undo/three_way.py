@@ -18,8 +18,8 @@ from weakfs.session.errors import MergeConflict, SessionError
 from weakfs.session.events import Reverted
 from weakfs.session.external import Reversible
 from weakfs.session.history.keyframes import Mark
-from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.state import MERGING, checked_text
 from weakfs.session.transactions.current_timeline import ACTIVE, innermost

@@ -20,8 +20,8 @@ from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, path_of, tree_of, walk
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE
+from weakfs.session.codec import expansion
 from weakfs.session.errors import MissingBlob
-from weakfs.session.files import expansion
 from weakfs.session.interruption import check_interrupted, checked_between
 from weakfs.snapshots.archive import tar_headers as members
 from weakfs.snapshots.archive.archived_blob import Archived

@@ -11,7 +11,7 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments
-from weakfs.session.durable.commits.commit_outcome import was_stored_anywhere
+from weakfs.session.durable.commits.uncertain_commits import was_stored_anywhere
 from weakfs.session.external import CommitPlace
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.undo_journal.journal import Journal

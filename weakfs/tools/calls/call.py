@@ -27,9 +27,9 @@ from weakfs.session import (
     TransactionCancelled,
 )
 from weakfs.session.errors import RecordsDropped
+from weakfs.session.history.reduction import event_of
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
-from weakfs.session.replay.reduction import event_of
 from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.tools.calls.answers import answer_to_error, valid_result, with_inexact, with_lost
 from weakfs.tools.calls.call_json import recorded

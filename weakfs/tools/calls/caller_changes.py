@@ -11,7 +11,7 @@ from attrs import frozen
 
 from weakfs.reducers import EntryCopied, EntryMoved, TreeRestored
 from weakfs.session import Session
-from weakfs.session.replay.reduction import Row, event_of
+from weakfs.session.history.reduction import Row, event_of
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.slices import ToolCall
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from weakfs.session import Merged, Records, RolledBack, Session
 from weakfs.session.errors import RecordsDropped
-from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.results import Receipt, ToolResult

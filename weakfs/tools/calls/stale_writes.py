@@ -19,7 +19,7 @@ from weakfs.reducers.tree.node import find
 from weakfs.session import MissingBlob, Record, Reverted, Session, SessionError
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import joined
-from weakfs.session.replay.reduction import Row, event_of
+from weakfs.session.history.reduction import Row, event_of
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.calls.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
 from weakfs.tools.errors import StaleRead, UnreadFile

@@ -15,10 +15,10 @@ from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Session, SessionError, SessionView
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.files.needed_blobs import check_contents
-from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import ordered_snapshots
 from weakfs.session.replay.verification import Moment, Rebuilding
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The number of digits of a digest in the table.

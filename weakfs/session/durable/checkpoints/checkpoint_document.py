@@ -10,13 +10,13 @@ from attrs import field
 from weakfs.class_decorators import define, frozen
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import Content
-from weakfs.session.durable.checkpoints.copies import compressed, copies_to_make
 from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead, event_runs, log_heads
 from weakfs.session.durable.checkpoints.state_document import FORMAT, VERSION, MarkEntry, StateDocument, StatesEntry
 from weakfs.session.durable.contents import StreamContents
+from weakfs.session.durable.frames.copies import compressed, copies_to_make
 from weakfs.session.history.keyframes import GAP, Mark
+from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import Table
 

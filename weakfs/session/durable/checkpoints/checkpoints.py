@@ -15,7 +15,6 @@ from weakfs.errors import WeakfsError
 from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.checkpoints.checkpoint_document import Moment, Written, written_checkpoint
-from weakfs.session.durable.checkpoints.copies import ContentFromFrames, copies_of
 from weakfs.session.durable.checkpoints.log_slices import StoredHead
 from weakfs.session.durable.checkpoints.state_document import (
     FORMAT,
@@ -28,14 +27,15 @@ from weakfs.session.durable.checkpoints.state_document import (
     document_of,
 )
 from weakfs.session.durable.contents import StreamContents
+from weakfs.session.durable.frames.copies import ContentFromFrames, copies_of
 from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
 from weakfs.session.errors import MissingBlob, RecordsDropped, SessionFileError, UnsupportedVersion
 from weakfs.session.files.fields import Fields
 from weakfs.session.history.keyframes import Mark, PackedMark
-from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.storage.errors import StorageError

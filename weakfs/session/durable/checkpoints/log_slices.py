@@ -12,11 +12,11 @@ from typing import Any
 from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.durable.history import stretches
-from weakfs.session.history.log import STRETCH, Log
 from weakfs.session.history.packed_rows import are_same
+from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import STRETCH, Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The number of values in such a document. Fewer values stay in the checkpoint itself.

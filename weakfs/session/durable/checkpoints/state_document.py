@@ -16,8 +16,8 @@ from weakfs.class_decorators import define, frozen
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.blobs.rope import Content, Rope, joined
 from weakfs.session.codec.blob_table import Blobs, Json, shown
-from weakfs.session.durable.checkpoints.copies import copied_digest
 from weakfs.session.durable.checkpoints.log_slices import MOST, EventRun, LogHead
+from weakfs.session.durable.frames.copies import copied_digest
 from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.frames.frame_blobs import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
@@ -29,11 +29,11 @@ from weakfs.session.files.fields import Fields
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.loaded_past import Past
-from weakfs.session.history.log import STRETCH, Log
+from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
-from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import STRETCH, Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of
 

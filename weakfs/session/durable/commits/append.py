@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from weakfs.session.blobs.blob import digest_of
-from weakfs.session.durable.commits.commit_outcome import lasting_url
 from weakfs.session.durable.commits.log_state import LogState
-from weakfs.session.durable.commits.operations import PutContents, Read
+from weakfs.session.durable.commits.uncertain_commits import lasting_url
 from weakfs.session.durable.frames.decoder import name_of
 from weakfs.session.durable.refresh import take, undo_failed
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external import CommitPlace, Journal, prepare_all
 from weakfs.session.stored_state import SessionTrunk
+from weakfs.session.transactions.operations import PutContents, Read
 from weakfs.session.transactions.steps import Steps
 from weakfs.storage.errors import StorageDamaged, StreamConflict
 

@@ -8,17 +8,17 @@ from functools import partial
 from typing import cast
 
 from weakfs.session.durable.checkpoints.checkpoints import LEAST
-from weakfs.session.durable.checkpoints.reset import PART, start_anew
 from weakfs.session.durable.commits.append import append
-from weakfs.session.durable.commits.commit_outcome import was_stored
 from weakfs.session.durable.commits.log_state import LogState, StoredChange
+from weakfs.session.durable.commits.reset import PART, start_anew
+from weakfs.session.durable.commits.uncertain_commits import was_stored
 from weakfs.session.durable.frames.reader import undeclared_slices
 from weakfs.session.durable.frames.writer import Change
 from weakfs.session.durable.refresh import refreshed, retract, settled
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external import CommitPlace, Journal
+from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table

@@ -12,7 +12,6 @@ from attrs import Factory, field
 
 from weakfs.class_decorators import define
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
-from weakfs.session.durable.commits.operations import Append, Head, TakeLease
 from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder
@@ -25,6 +24,7 @@ from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.stored_state import SessionTrunk
+from weakfs.session.transactions.operations import Append, Head, TakeLease
 from weakfs.session.transactions.steps import Steps, run
 from weakfs.storage.errors import OutcomeUnknown, StorageError
 from weakfs.storage.event_store import Appender, DirectEventStore, EventStore

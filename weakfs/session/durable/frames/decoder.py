@@ -20,16 +20,16 @@ from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.blob_table import Json, read_blobs
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoder import Reading
-from weakfs.session.durable.checkpoints.copies import COPY, ContentFromFrames, Copies, copied_digest
+from weakfs.session.codec.expansion import FACTOR, Expansion, unlimited
 from weakfs.session.durable.contents import StreamContents
+from weakfs.session.durable.frames.copies import COPY, ContentFromFrames, Copies, copied_digest
 from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, content_key, events_of
 from weakfs.session.durable.frames.writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
-from weakfs.session.files.expansion import FACTOR, Expansion, unlimited
-from weakfs.session.replay.reduction import Row
+from weakfs.session.history.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.type_registry import Shape
 from weakfs.storage.event_store import Frame as StoredFrame
 
 Frame = dict[str, Json]
@@ -47,7 +47,7 @@ class FrameDecoder:
     rules: Rules
     contents: StreamContents
     content_from_frames: ContentFromFrames
-    # How many times its size a checkpoint may take in memory; see `weakfs.session.files.expansion`.
+    # How many times its size a checkpoint may take in memory; see `weakfs.session.codec.expansion`.
     max_expansion: float | None = FACTOR
     _reading: Reading | None = field(default=None, init=False)
     _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)

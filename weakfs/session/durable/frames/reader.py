@@ -16,18 +16,18 @@ from weakfs.class_decorators import define
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.decoder import Reading
+from weakfs.session.codec.expansion import unlimited
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frames.state_difference import pools_that_compare, read_values
 from weakfs.session.durable.history import UnreadRecords
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
 from weakfs.session.events import Merged
-from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.keyframes import Mark
-from weakfs.session.history.log import STRETCH, Packed
+from weakfs.session.history.reduction import Row, advance, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.replay.reduction import Row, advance, changed, event_of
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import STRETCH, Packed
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The fields of a frame that only adds records.

@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from weakfs.session.codec.blob_table import Blobs, Json
 from weakfs.session.errors import SessionFileError
-from weakfs.session.history.log import Log
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 
 

@@ -23,14 +23,14 @@ from weakfs.session.durable.frames.frame_blobs import INLINE, FrameBlobs, KnownD
 from weakfs.session.durable.frames.state_difference import pools_that_compare, write_table
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.history.keyframes import Mark
+from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.registry import Registry, Shape
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import stored_name, tag_of
+from weakfs.session.slices.type_registry import Registry, Shape
 
 ATOMS: frozenset[Any] = frozenset({str, int, bool, type(None)})
 # The types of values that JSON does not have.

@@ -16,7 +16,7 @@ from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.errors import MissingBlob
-from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.type_registry import Registry
 
 # Returns the content that a key names, computed from the frames of a stream; `None` if that is no longer possible.
 ContentFromFrames = Callable[[StreamContents, Registry, str], "bytes | None"]

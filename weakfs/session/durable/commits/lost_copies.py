@@ -7,16 +7,16 @@ from itertools import takewhile
 
 from weakfs.session.blobs.rope import joined
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
-from weakfs.session.durable.checkpoints.copies import copied_after, copied_digest
 from weakfs.session.durable.checkpoints.state_document import StateDocument
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.contents import StreamContents
+from weakfs.session.durable.frames.copies import copied_after, copied_digest
 from weakfs.session.durable.frames.decoder import parsed
 from weakfs.session.errors import SessionFileError
-from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.registry import Registry
+from weakfs.session.slices.log import Log
+from weakfs.session.slices.type_registry import Registry
 from weakfs.storage.event_store import Frame
 
 

@@ -15,9 +15,9 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.session.blobs.rope import read_together, ropes_in, without_ropes
 from weakfs.session.errors import SessionError
-from weakfs.session.history.log import STRETCH, Log
-from weakfs.session.history.packed_state import PackedValue
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import STRETCH, Log
+from weakfs.session.slices.packed_state import PackedValue
 from weakfs.session.slices.slice import Folded
 from weakfs.session.slices.table import Table
 

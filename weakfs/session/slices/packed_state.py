@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from weakfs.class_decorators import frozen
-from weakfs.session.history.log import Log
+from weakfs.session.slices.log import Log
 
 R = TypeVar("R")
 

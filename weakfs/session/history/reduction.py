@@ -10,15 +10,15 @@ from weakfs.session.codec.savable_events import accepted
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.history.keyframes import Mark, PackedMark
-from weakfs.session.history.log import Log
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.log import Log
 from weakfs.session.slices.plan import Plan, Step
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
 from weakfs.short_repr import clipped_repr
 
 if TYPE_CHECKING:
-    from weakfs.session.replay.batches import Runs
+    from weakfs.session.history.batches import Runs
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
 
@@ -142,7 +142,7 @@ def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: I
     if stop is None:
         return
     seq, logs, block_end = mark.seq, mark.logs, mark.block_end
-    from weakfs.session.replay.batches import Runs
+    from weakfs.session.history.batches import Runs
 
     runs = Runs(rules)
     state = runs.begin(mark.state) if isinstance(mark, PackedMark) else mark.state
@@ -196,6 +196,6 @@ def _advanced(
     except SessionError:
         raise
     except Exception as error:
-        from weakfs.session.replay.batches import unreadable
+        from weakfs.session.history.batches import unreadable
 
         raise unreadable(seq, row[2], error) from error
