@@ -157,3 +157,13 @@ def test_a_file_as_large_as_the_limit_can_be_edited_as_long_as_it_does_not_grow(
     assert edit(toolset, "port = 80, port = 90", "port", "host", replace_all=True).success
     assert not edit(toolset, "port = 80, port = 90", "80", "8080").success
     assert text(toolset) == "port = 80, port = 90"
+
+
+def test_an_edit_takes_the_names_of_the_text_editor_tool_too() -> None:
+    toolset = Toolset(Session())
+    toolset.filesystem.write("/a", "one\n")
+
+    result = toolset.call("edit_file", {"path": "/a", "old_str": "one", "new_str": "two"})
+
+    assert result.success, result.message
+    assert toolset.filesystem.read("/a").content == "two\n"

@@ -272,3 +272,12 @@ def test_a_policy_refuses_a_patch_with_its_own_reason() -> None:
     result = toolset.call("apply_patch", patch_of("*** Add File: locked/x", "+1"))
     assert result.status == "forbidden"
     assert "it is generated" in result.message
+
+
+def test_a_patch_may_be_called_input() -> None:
+    toolset = Toolset(Session())
+
+    result = toolset.call("apply_patch", {"input": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"})
+
+    assert result.success, result.message
+    assert toolset.filesystem.read("/a").content == "x\n"

@@ -183,6 +183,7 @@ TOOLS = (
         DESCRIPTION,
         ApplyPatchParams,
         apply_patch_handler,
+        aliases={"input": "patch"},
         receipt=ApplyPatchReceipt,
         operation="patch",
         targets=patched_paths,

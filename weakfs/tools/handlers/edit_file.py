@@ -269,7 +269,7 @@ TOOLS = (
         "once.",
         EditFileParams,
         edit_file_handler,
-        aliases={"file_path": "path"},
+        aliases={"file_path": "path", "old_str": "old_string", "new_str": "new_string"},
         receipt=EditFileReceipt,
         operation="edit",
         targets=lambda params, context: (params.path,),
