@@ -324,10 +324,29 @@ def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[s
     return repairs, states, journals.keys() - repairs.keys()
 
 
-def inexact_notes(journals: Mapping[str, Journal]) -> list[str]:
+class InexactNote(str):
+    """A note for an exception: what an undone journal could not restore exactly, as it was reported and where."""
+
+    __slots__ = ("about", "filesystem")
+
+    about: object
+    filesystem: str
+
+    @classmethod
+    def of(cls, about: object, filesystem: str) -> InexactNote:
+        """Return the note on what the journal of a filesystem, given by its id, reported."""
+        made = cls(INEXACT + str(about))
+        made.about, made.filesystem = about, filesystem
+        return made
+
+
+def inexact_notes(journals: Mapping[str, Journal]) -> list[InexactNote]:
     """Return what undone journals could not restore exactly, each as a note for an exception."""
     return [
-        INEXACT + str(note) for journal in journals.values() if isinstance(journal, Inexact) for note in journal.inexact
+        InexactNote.of(note, name)
+        for name, journal in journals.items()
+        if isinstance(journal, Inexact)
+        for note in journal.inexact
     ]
 
 

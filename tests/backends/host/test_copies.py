@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from weakfs import Session, Tool, ToolContext, ToolResult, Toolset
-from weakfs.backends import HostFilesystem
+from weakfs import Policy, PolicyRule, Session, Tool, ToolContext, ToolResult, Toolset
+from weakfs.backends import HostFilesystem, MountedFilesystem
 from weakfs.snapshots.directory import entries
 from weakfs.snapshots.undo_journal import tree_copy
 from weakfs.tools import require_filesystem
@@ -179,3 +179,40 @@ def lose_owners(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(source, before, target) or "owner"
 
     monkeypatch.setattr(tree_copy, "copy_attributes", copy_attributes)
+
+
+@pytest.mark.parametrize("mounted_at", [None, "/workspace"])
+def test_a_failed_call_names_no_hidden_file_that_could_not_be_restored(
+    fs: HostFilesystem,
+    root: Path,
+    store: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mounted_at: str | None,
+) -> None:
+    (root / "d" / "e" / "b").unlink()
+    (root / "d" / "hidden").write_text("text")
+    (tmp_path / "other").mkdir()
+    other = HostFilesystem(tmp_path / "other", session=fs.session, store=store)
+    other.write("/elsewhere", "text")
+    lose_owners(monkeypatch)
+    files, at = (fs, "") if mounted_at is None else (MountedFilesystem(fs, mounted_at), mounted_at)
+
+    def fail(params: object, *, context: ToolContext) -> ToolResult[None]:
+        require_filesystem(context).delete(f"{at}/d", recursive=True)
+        other.delete("/elsewhere")
+        return ToolResult("it fails", None, success=False)
+
+    rule = PolicyRule(
+        effect="deny", operations=["read", "list", "search", "stat"], paths=f"{at}/d/hidden", reason="a secret"
+    )
+    tools = (Tool("fail", "Fails.", NoParams, fail),)
+    start = "put back, but not exactly: "
+    told = Toolset(fs.session, files, tools=tools, policy=Policy([rule])).call("fail", {}).message
+    assert f"{start}{at}/d/a: its owner could not be put back" in told.split("\n")
+    assert "hidden" not in told
+    assert "elsewhere" not in told
+    told = Toolset(fs.session, files, tools=tools).call("fail", {}).message
+    assert f"{start}{at}/d/hidden: its owner could not be put back" in told.split("\n")
+    assert f"{start}/elsewhere: its owner could not be put back" in told.split("\n")
+    assert (root / "d" / "hidden").read_text() == "text"

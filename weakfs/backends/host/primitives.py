@@ -40,7 +40,7 @@ from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Listing, Node, Segments, find, path_of
 from weakfs.session import Session
 from weakfs.session.blobs.rope import Content
-from weakfs.session.external import INEXACT
+from weakfs.session.external import InexactNote
 from weakfs.snapshots.directory.entries import host_bytes
 from weakfs.snapshots.directory.hard_links import SharedFile
 from weakfs.snapshots.directory.held_directory import PASSAGE
@@ -313,7 +313,7 @@ class HostFiles(HostPaths):
         except BaseException as error:
             try:
                 for note in work.journal.undo(mark):
-                    error.add_note(INEXACT + str(note))
+                    error.add_note(InexactNote.of(note, self.filesystem_id))
             except BaseException as second:
                 raise self._session._needs_repair(self.filesystem_id, work.undo, second) from error
             if running is None:

@@ -9,7 +9,7 @@ from attrs import evolve
 from weakfs.filesystem.errors import absence_in
 from weakfs.messages import a_type, named_type
 from weakfs.session import MergeConflict
-from weakfs.session.external import INEXACT, Lossy
+from weakfs.session.external import INEXACT, InexactNote, Lossy
 from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.tools.errors import PolicyDenied, classify
 from weakfs.tools.permissions.guard import may_show, point_of
@@ -50,29 +50,37 @@ def valid_result(tool: Tool, given: object) -> ToolResult[object]:
 
 def with_lost(result: ToolResult[object], made: Transaction | None, fs: Filesystem | None) -> ToolResult[object]:
     """Return the answer with notes on what files have lost, such as a hard link that a move broke."""
-    journals = () if made is None else made.journals.values()
-    lost = [cast("Note", note) for journal in journals if isinstance(journal, Lossy) for note in journal.lost]
-    if not lost:
+    journals = () if made is None else made.journals.items()
+    lost = [
+        (name, cast("Note", note)) for name, journal in journals if isinstance(journal, Lossy) for note in journal.lost
+    ]
+    return _with_shown(result, lost, "", fs)
+
+
+def with_inexact(result: ToolResult[object], error: BaseException, fs: Filesystem | None) -> ToolResult[object]:
+    """Return the answer of a call that was undone, with notes on what could not be restored exactly."""
+    notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, InexactNote)]
+    return _with_shown(result, [(note.filesystem, cast("Note", note.about)) for note in notes], INEXACT, fs)
+
+
+def _with_shown(
+    result: ToolResult[object], notes: list[tuple[str, Note]], start: str, fs: Filesystem | None
+) -> ToolResult[object]:
+    """Return the answer with notes, each with the id of its filesystem, without those that name hidden files."""
+    if not notes:
         return result
     # Imported here because few calls have notes.
     from weakfs.filesystem.missing_path import SupportsNaming
 
-    point = point_of(fs)
-    notes = dict.fromkeys(note if point is None else point.mounted_note(note) for note in lost)
-    told = result.message
-    # A directory that was moved may hold files that the policy hides.
-    named = [
-        note for note in notes if not isinstance(fs, SupportsNaming) or fs.may_name(note.path) or note.path in told
+    point, own, told = point_of(fs), getattr(fs, "filesystem_id", None), result.message
+    # A directory may hold files that the policy hides, and rules say nothing about the files of another filesystem.
+    shown = [
+        f"{start}{named}"
+        for name, note in notes
+        for named in (note if point is None or name != own else point.mounted_note(note),)
+        if not isinstance(fs, SupportsNaming) or (name == own and (fs.may_name(named.path) or named.path in told))
     ]
-    return evolve(result, message=with_notes(told, named[:MAX_NOTES]))
-
-
-def with_inexact(result: ToolResult[object], error: BaseException) -> ToolResult[object]:
-    """Return the answer of a call that was undone, with notes on what could not be restored exactly."""
-    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(INEXACT)]
-    if not notes:
-        return result
-    return evolve(result, message=with_notes(result.message, notes[:MAX_NOTES]))
+    return evolve(result, message=with_notes(told, [*dict.fromkeys(shown)][:MAX_NOTES])) if shown else result
 
 
 def answer_to_error(error: Exception, name: str, receipt: type[Receipt], fs: Filesystem | None) -> ToolResult[object]:
@@ -80,7 +88,7 @@ def answer_to_error(error: Exception, name: str, receipt: type[Receipt], fs: Fil
     status, code = classify(error)
     message = f"cannot call {name}: {error}" if code == "invalid_arguments" else _message(error, fs)
     reason = error.reason if isinstance(error, PolicyDenied) else None
-    return with_inexact(failed(receipt, status, code, message or type(error).__name__, reason=reason), error)
+    return with_inexact(failed(receipt, status, code, message or type(error).__name__, reason=reason), error, fs)
 
 
 def _message(error: Exception, fs: Filesystem | None) -> str:

@@ -262,7 +262,7 @@ class Call:
             # The records of the call remain, followed by that of the rollback.
             self._records_made += self._records_made > 0
         if isinstance(error, Undone):
-            return with_inexact(error.result, error)
+            return with_inexact(error.result, error, self.context.filesystem)
         if isinstance(error, (MergeConflict, SessionConflict)):
             # It may conflict with the same call made by another process: what others stored is known only now.
             try:
