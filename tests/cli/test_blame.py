@@ -111,6 +111,15 @@ def test_missing_files_and_lines_are_named(run: Run, place: str, words: tuple[st
     assert said in outcome.err
 
 
+@pytest.mark.parametrize("words", [("blame", "/a", "-L", "5"), ("why", "/a:9")], ids=["blame", "why"])
+def test_a_file_of_one_line_is_described_in_the_singular(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    session = Session(session_id="s", clock=lambda: BEGINNING)
+    InMemoryFilesystem(session).write("/a", "one\n")
+    session.save(tmp_path / "s.json")
+
+    assert "has 1 line; give" in run(words[0], tmp_path / "s.json", *words[1:]).err
+
+
 def test_lines_that_no_call_wrote_are_marked(run: Run, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root/a").write_text("one\n", encoding="utf-8")

@@ -125,6 +125,27 @@ def test_an_unreadable_line_is_reported_and_the_others_are_read(name: str, line:
     assert reason in transcript.skipped[0].reason
 
 
+@pytest.mark.parametrize(
+    ("last", "reason"),
+    [
+        ('{"id": "c2", "tool": "ls", "arg', "cut off"),
+        ('{"id": "c2", "tool": "ls", "arguments": {}', "cut off"),
+        ('{"id": "c2", "tool": "ls", "arguments": {"limit": NaN}}', "not JSON"),
+        ("see above", "not JSON"),
+        ("\x00\x01", "not JSON"),
+    ],
+)
+def test_only_an_object_that_is_not_complete_is_reported_as_cut_off(tmp_path: Path, last: str, reason: str) -> None:
+    path = tmp_path / "transcript.jsonl"
+    path.write_bytes(orjson.dumps(LS) + b"\n" + last.encode())
+
+    transcript = read_transcript(path)
+
+    assert ids(transcript) == ["c1"]
+    assert skipped_lines(transcript) == [2]
+    assert reason in transcript.skipped[0].reason
+
+
 def test_a_line_that_is_not_an_object_is_reported() -> None:
     transcript = damaged("not-objects")
 
@@ -253,6 +274,21 @@ def test_calls_in_a_message_whose_role_is_unreadable_are_kept(tmp_path: Path) ->
     transcript = read_transcript(written(tmp_path, {"role": ["assistant"], "tool_calls": [call]}))
 
     assert ids(transcript) == ["c1"]
+
+
+def test_a_call_of_a_custom_tool_has_its_text_as_the_argument(tmp_path: Path) -> None:
+    calls = [
+        {"id": f"c{number}", "type": "custom", "custom": {"name": name, "input": "text"}}
+        for number, name in enumerate(["apply_patch", "translate"])
+    ]
+
+    transcript = read_transcript(written(tmp_path, {"role": "assistant", "tool_calls": calls}))
+
+    assert [(call.tool, call.arguments) for call in transcript.calls] == [
+        ("apply_patch", {"patch": "text"}),
+        ("translate", {"input": "text"}),
+    ]
+    assert transcript.skipped == ()
 
 
 _anything = st.recursive(

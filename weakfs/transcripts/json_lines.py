@@ -67,7 +67,7 @@ def decode(line: Line) -> list[Message | Skipped]:
 def _messages(line: Line, value: object) -> Iterator[Message | Skipped]:
     number = line.number
     if isinstance(value, NotJson):
-        if line.data is not None and not line.data.endswith(b"\n"):
+        if line.data is not None and _is_cut_off(line.data, value):
             yield Skipped(number, f"the file ends in the middle of this line ({value.reason}): it was cut off")
         else:
             yield Skipped(number, f"not JSON: {value.reason}; a transcript has one JSON object per line")
@@ -77,6 +77,13 @@ def _messages(line: Line, value: object) -> Iterator[Message | Skipped]:
         yield Skipped(number, f"the line is {kind_of(value)}, not an object; write one message or call per line")
     else:
         yield from _entries_of(message)
+
+
+def _is_cut_off(data: bytes, problem: NotJson) -> bool:
+    """Return whether a line that is not JSON is the beginning of an object or a list, and the rest is missing."""
+    text = data.strip()
+    is_begun = text.startswith((b"{", b"[")) and not text.endswith((b"}", b"]"))
+    return not data.endswith(b"\n") and (is_begun or "unexpected end of data" in problem.reason)
 
 
 def _entries_of(message: Message) -> Iterator[Message]:

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from weakfs import Session
 from weakfs.cli.errors import USAGE, Failure, as_failure
-from weakfs.cli.formatting import date_and_time, padded, shortened, shown
+from weakfs.cli.formatting import counted, date_and_time, padded, shortened, shown
 from weakfs.cli.output import Output
 from weakfs.cli.sessions import chosen, files_of, moment_of
 from weakfs.filesystem import normalize
@@ -58,7 +58,8 @@ def show_blame(
     first, last = span
     if first > max(len(every), 1):
         raise Failure(
-            f"cannot show line {first} of {path!r}: it has {len(every):,} lines; give some of these", status=USAGE
+            f"cannot show line {first} of {path!r}: it has {counted(len(every), 'line')}; give some of these",
+            status=USAGE,
         )
     lines = every[first - 1 : last]
     if style == "json":
@@ -163,7 +164,9 @@ def show_reason(
         )
     lines, _ = _blamed(session, path, at, filesystem)
     if not 1 <= int(digits) <= len(lines):
-        raise Failure(f"cannot look up {place!r}: the file has {len(lines):,} lines; give one of these", status=USAGE)
+        raise Failure(
+            f"cannot look up {place!r}: the file has {counted(len(lines), 'line')}; give one of these", status=USAGE
+        )
     line = lines[int(digits) - 1]
     call = _call_of(session, line)
     arguments, receipt = (None, None) if call is None else (call.call.read_arguments(), call.call.read_receipt())
