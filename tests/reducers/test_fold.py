@@ -29,9 +29,9 @@ from weakfs.reducers import (
     LowerFound,
     reduce,
 )
+from weakfs.reducers.batch_apply import folded
 from weakfs.reducers.events import EntryPut, Event
 from weakfs.reducers.tree import leaf
-from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.directory import UNREAD
 from weakfs.reducers.tree.leaf import content_of, kind_of
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, find, tree_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.reducers.codec.tree_pool import TreePool
-from weakfs.reducers.external_trees import ExternalTrees
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.node import FileTree
 from weakfs.session import Session
 from weakfs.session.blobs.blob import Stored
@@ -32,7 +32,7 @@ def _trees(session: Session) -> Iterator[FileTree]:
         tree = getattr(record.event, "tree", None)
         if type(tree) is FileTree:
             yield tree
-    for known in (session[ExternalTrees].latest() or ExternalTrees()).trees.values():
+    for known in external_trees(session).trees.values():
         yield known.tree
         yield known.found
     yield session[FileTree].latest() or FileTree()

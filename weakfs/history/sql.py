@@ -22,7 +22,8 @@ from weakfs.history.plain_values import moment, plain_fields
 from weakfs.history.record_states import steps_of
 from weakfs.history.tree_patch import count_changed_lines, file_changes
 from weakfs.history.trees import Trees
-from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, diff
+from weakfs.reducers import ExternalFsSnapshot, FileTree, diff
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.leaf import CONTENT, MODE, MODIFIED_AT, Leaf, blob_digest, content_of, kind_of, size_of
 from weakfs.reducers.tree.node import walk
 from weakfs.session import Merged, MissingBlob, Session
@@ -227,7 +228,7 @@ class _Tables:
 
     def _current(self) -> Iterator[tuple[str | None, FileTree]]:
         yield None, self._trees.at(self._session, None)
-        for name in sorted((self._session[ExternalTrees].latest() or ExternalTrees()).trees):
+        for name in sorted(external_trees(self._session).trees):
             yield name, self._trees.at(self._session, name)
 
     def _snapshots(self, columns: set[str]) -> Iterator[Row]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weakfs.reducers import ExternalTrees, FileTree, LowerEntry, LowerFound
+from weakfs.reducers import FileTree, LowerEntry, LowerFound
 from weakfs.reducers.apply import segments_of
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.partial_trees import filled, missing, without_whiteouts
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, is_whiteout, walk
@@ -19,7 +20,7 @@ class Trees:
     """
 
     def __init__(self, session: Session) -> None:
-        self._external = _external(session)
+        self._external = external_trees(session)
         self._found = _found(session)
         # A session that is not a layer over other files needs nothing else.
         self._is_layer = bool(self._found.node_count or session[LowerEntry].all())
@@ -28,7 +29,7 @@ class Trees:
     def at(self, moment: Session | SessionView, filesystem: str | None) -> FileTree:
         """Return the files at a moment. O(its entries) for a layer, otherwise O(files first read later)."""
         if filesystem is not None:
-            return _external(moment).known(filesystem).completed(self._external.known(filesystem))
+            return external_trees(moment).known(filesystem).completed(self._external.known(filesystem))
         own = moment[FileTree].latest() or EMPTY_TREE
         if not self._is_layer:
             return own
@@ -40,7 +41,7 @@ class Trees:
         names: list[str | None] = []
         if before[FileTree].latest() is not after[FileTree].latest():
             names.append(None)
-        old, new = _external(before), _external(after)
+        old, new = external_trees(before), external_trees(after)
         if old is not new:
             names += [name for name in sorted(new.trees) if old.tree(name) is not new.tree(name)]
         return {name: (self.at(before, name), self.at(after, name)) for name in names}
@@ -52,7 +53,7 @@ def chosen_filesystem(moment: Session | SessionView, wanted: str | None) -> str 
     If the session has no files of its own, the default is its only external filesystem. Raise `ValueError` if the
     requested one does not exist, or if there are several and none is requested.
     """
-    known = sorted(_external(moment).trees)
+    known = sorted(external_trees(moment).trees)
     there = ", ".join(map(repr, known)) or "none"
     if wanted is not None:
         if wanted not in known:
@@ -64,10 +65,6 @@ def chosen_filesystem(moment: Session | SessionView, wanted: str | None) -> str 
     if len(known) > 1:
         raise ValueError(f"the session has several filesystems: {there}; pass one as filesystem")
     return known[0]
-
-
-def _external(moment: Session | SessionView) -> ExternalTrees:
-    return moment[ExternalTrees].latest() or ExternalTrees()
 
 
 def _found(moment: Session | SessionView) -> FileTree:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field
 
@@ -22,6 +22,9 @@ from weakfs.reducers.tree.packed import EMPTY, Packed
 from weakfs.session import event
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.packed_state import Counted, Steps
+
+if TYPE_CHECKING:
+    from weakfs.session import Session, SessionView
 
 
 @event("fs/external_tree")
@@ -107,6 +110,11 @@ class ExternalTrees:
 
 
 NO_TREES = ExternalTrees()
+
+
+def external_trees(session: Session | SessionView) -> ExternalTrees:
+    """Return what a session knows about external filesystems, now or at a moment."""
+    return session[ExternalTrees].latest() or NO_TREES
 
 
 def on_external(

@@ -112,7 +112,7 @@ def _of_tree(reducer: Callable[[FileTree, Any], FileTree]) -> WholeSlice:
 
 def _folded(values: Log[FileTree] | PackedValue, events: Sequence[Folded]) -> Log[FileTree]:
     """Apply many events at once; only replays do."""
-    from weakfs.reducers.tree.batch_apply import folded
+    from weakfs.reducers.batch_apply import folded
 
     return folded(values, events)
 

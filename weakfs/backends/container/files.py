@@ -31,7 +31,7 @@ from weakfs.processes.environment import select
 from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, TreeSeen
-from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.partial_trees import with_changes
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
@@ -226,7 +226,7 @@ class ContainerFiles(HostFilesystem):
 
     def _record_changes(self, before: FileTree, after: FileTree, *, cause: str | None = None) -> None:
         """Dispatch events for a program's changes, each with the previous entry unless the session knows it."""
-        known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id)
+        known = external_trees(self._session).tree(self.filesystem_id)
         changes = sorted(differences(before, after), key=lambda change: change[0])
         if changes:
             cause = cause or self._session._cause_of_one_change()
@@ -265,7 +265,7 @@ class ContainerFiles(HostFilesystem):
 
     def _check_image(self, name: str) -> None:
         """Raise `ValueError` if the session's changes were made over another image, so that they do not apply."""
-        known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.trees_recorded_as)
+        known = external_trees(self._session).tree(self.trees_recorded_as)
         if ATTRIBUTES not in known.children:
             # The session was rolled back to before the container was made.
             seen = (record.event for record in reversed(self._session.records))

@@ -35,7 +35,7 @@ from weakfs.processes import ENVIRONMENT, CommandLimits, CompletedCommand, StopE
 from weakfs.processes.runner import MAX_OUTPUT, TIMEOUT
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.merging.tree_merge import TreeConflict, merge_by_path
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import path_of
@@ -291,7 +291,7 @@ class ContainerFilesystem(ContainerFiles):
                     self._root.directory.put((*place, entry), node)
 
     def _is_known(self) -> bool:
-        known = (self._session[ExternalTrees].latest() or NO_TREES).known(self.filesystem_id)
+        known = external_trees(self._session).known(self.filesystem_id)
         return bool(known.tree.node_count or known.found.node_count or self._newest() is not None)
 
     def _newest(self) -> ExternalFsSnapshot | None:

@@ -16,7 +16,7 @@ from weakfs.filesystem import FilesystemSnapshot
 from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import EntryFound, TreeSeen
-from weakfs.reducers.external_trees import ExternalTrees
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.merging.file_merge import merge_known
 from weakfs.reducers.partial_trees import with_paths
 from weakfs.reducers.tree.node import with_mode
@@ -161,7 +161,7 @@ class HostExternal:
     def known_at(self, then: SessionView, now: SessionView) -> Rewind:
         """Return what changed between two moments, for the entries that the session knows. O(differences)."""
         name = self.filesystem_id
-        before, after = ((view[ExternalTrees].latest() or ExternalTrees()).known(name) for view in (then, now))
+        before, after = (external_trees(view).known(name) for view in (then, now))
         # An entry that is unknown at one of the two moments existed then as well.
         return Rewind(after.completed(before), before.completed(after))
 
@@ -176,7 +176,7 @@ class HostExternal:
 
     def known(self, view: SessionView, now: SessionView) -> FileTree:
         """Return the files that the session knew at a moment, including those found only later. O(differences)."""
-        trees = (one[ExternalTrees].latest() or ExternalTrees() for one in (view, now))
+        trees = (external_trees(one) for one in (view, now))
         then, later = (one.known(self.filesystem_id) for one in trees)
         tree = then.completed(later)
         # The bits of the root are only known from a scan.

@@ -13,7 +13,7 @@ import attrs
 from weakfs.backends.host.root import HostRoot
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event
-from weakfs.reducers.external_trees import ExternalTrees
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, path_of, put, remove, tree_of, walk
 from weakfs.session import Session
@@ -27,7 +27,7 @@ def found_before(
     root: HostRoot, session: Session, event: Any, places: list[Segments], filesystem: str
 ) -> list[EntryFound]:
     """Return the events that describe to the session the entries at the paths of `event`, before it is applied."""
-    known = (session[ExternalTrees].latest() or ExternalTrees()).tree(filesystem)
+    known = external_trees(session).tree(filesystem)
     paths = [event.source, event.destination] if isinstance(event, EntryMoved | EntryCopied) else [event.path]
     as_whole = isinstance(event, EntryMoved | EntryCopied | EntryDeleted)
     found: list[EntryFound] = []

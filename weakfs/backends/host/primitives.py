@@ -34,7 +34,7 @@ from weakfs.reducers.events import (
     FileWritten,
     ModeChanged,
 )
-from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODIFIED_AT, Leaf, content_of, file, size_of
 from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Listing, Node, Segments, find, path_of
@@ -227,7 +227,7 @@ class HostFiles(HostPaths):
         began = self._root.began
         if began is None or not found:
             return found
-        known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id)
+        known = external_trees(self._session).tree(self.filesystem_id)
         return list(by_program(found, known, self._expected(*began)))
 
     def _expected(self, before: FileTree, began: int) -> FileTree:
@@ -239,7 +239,7 @@ class HostFiles(HostPaths):
 
     def creation_time(self, segments: Segments, node: Node) -> int:
         born = self._root.directory.born_at(segments, _modified_at(node))
-        known = find((self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id), segments)
+        known = find(external_trees(self._session).tree(self.filesystem_id), segments)
         # An edit replaces the file; the session keeps the original creation time until somebody else changes the file.
         return min(born, known[CREATED_AT]) if type(known) is tuple and looks_like(node, known) else born
 

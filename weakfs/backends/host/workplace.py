@@ -16,7 +16,7 @@ from weakfs.processes.background import HostLauncher, Launcher
 from weakfs.reducers import FileTree, diff
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import TreeSeen
-from weakfs.reducers.external_trees import NO_TREES, ExternalTree, ExternalTrees
+from weakfs.reducers.external_trees import ExternalTree, external_trees
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.diff import differences
 from weakfs.reducers.tree.leaf import MODIFIED_AT
@@ -117,7 +117,7 @@ class HostWorkplace:
         return isinstance(running, Part)
 
     def _known(self) -> ExternalTree:
-        return (self.session[ExternalTrees].latest() or NO_TREES).known(self.filesystem_id)
+        return external_trees(self.session).known(self.filesystem_id)
 
     def _dispatch(self, event: object, cause: str | None) -> None:
         self.session.dispatch(event, cause=cause)

@@ -21,7 +21,8 @@ from weakfs.history.timeline_rows import changes_between, changes_of_rows
 from weakfs.history.tree_patch import patch
 from weakfs.history.trees import Trees
 from weakfs.messages import plural
-from weakfs.reducers import ExternalTrees, FileTree
+from weakfs.reducers import FileTree
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.leaf import Leaf, is_special, size_of
 from weakfs.reducers.tree.node import walk
 from weakfs.session import MissingBlob, SessionError, SessionView
@@ -339,7 +340,7 @@ class TimelineApp(App[None]):
         if view is None:
             self._show_lines(after, [Text("the files after this row are not known", "italic")])
             return
-        names = [None, *sorted((view[ExternalTrees].latest() or ExternalTrees()).trees)]
+        names = [None, *sorted(external_trees(view).trees)]
         if self.view == "file" and self.opened is not None:
             self._show_file(view, place, *self.opened)
             return

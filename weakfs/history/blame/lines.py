@@ -20,8 +20,9 @@ from weakfs.history.blame.path_records import PathRecords, Place, Rows
 from weakfs.history.record_states import steps_of
 from weakfs.history.trees import Trees, chosen_filesystem
 from weakfs.platforms import garbage_collection_paused
-from weakfs.reducers import EntryFound, ExternalTrees, FileTree, TreeSeen, find
+from weakfs.reducers import EntryFound, FileTree, TreeSeen, find
 from weakfs.reducers.apply import segments_of
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.leaf import Leaf, content_of, is_file, is_link
 from weakfs.search import is_binary
 from weakfs.session import Attachable, External, Session, SessionSnapshot, SessionView
@@ -205,7 +206,7 @@ def _chosen(view: SessionView, wanted: str | External | Attachable | None) -> st
     if wanted is None or isinstance(wanted, str):
         return chosen_filesystem(view, wanted)
     part = wanted.external if isinstance(wanted, Attachable) else wanted
-    known = view[ExternalTrees].latest() or ExternalTrees()
+    known = external_trees(view)
     return part.filesystem_id if part.filesystem_id in known.trees else None
 
 
@@ -228,7 +229,7 @@ def _files_after(session: Session, numbers: set[int], filesystem: str | None) ->
     for step in steps_of(session):
         if step.record.seq in numbers and step.after is not None:
             own = step.after[FileTree].latest() or FileTree()
-            external = step.after[ExternalTrees].latest() or ExternalTrees()
+            external = external_trees(step.after)
             found[step.record.seq] = own if filesystem is None else external.tree(filesystem)
     return found
 

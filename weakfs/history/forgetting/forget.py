@@ -13,7 +13,8 @@ from weakfs.history.forgetting.path_contents import contents_at, forms_of_conten
 from weakfs.history.forgetting.search import files_with_forms
 from weakfs.history.forgetting.snapshot_stores import compact, drop, snapshots_with, stores_of
 from weakfs.history.forgetting.text_redaction import Redaction
-from weakfs.reducers import ExternalFsSnapshot, ExternalTrees
+from weakfs.reducers import ExternalFsSnapshot
+from weakfs.reducers.external_trees import external_trees
 from weakfs.session import Session, SessionError
 from weakfs.session.durable.replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
@@ -174,7 +175,7 @@ def _report(line: Timeline, after: Timeline, work: Rewriting, contents: Redactio
 def _unreached(session: Session, work: Rewriting, stores: Iterable[Store | HostFilesystem]) -> Iterator[str]:
     yield "other copies of the session: files saved elsewhere or not saved again, backups and exported git repositories"
     yield "programs and models that have read it already"
-    known = session[ExternalTrees].latest() or ExternalTrees()
+    known = external_trees(session)
     taken = (one.filesystem_id for one in session[ExternalFsSnapshot].all())
     searched = {one.filesystem_id for one in stores if isinstance(one, HostFilesystem)}
     for name in dict.fromkeys((*(one.filesystem_id for one in session.attached), *known.trees, *taken)):

@@ -14,7 +14,8 @@ from weakfs.history.page.contents import PageContents, PageLimits, common_ends
 from weakfs.history.timeline_rows import RowChanges, TimelineRow, changes_between, changes_of_rows
 from weakfs.history.tree_patch import FileChange
 from weakfs.history.trees import Trees
-from weakfs.reducers import ExternalTrees, FileTree
+from weakfs.reducers import FileTree
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.leaf import MODE, Leaf, content_of, is_file, is_link
 from weakfs.reducers.tree.node import walk
 from weakfs.session import Merged, Session, SessionView
@@ -213,7 +214,7 @@ class _Page:
         return changes
 
     def _whole(self, view: SessionView) -> object:
-        names = [None, *sorted((view[ExternalTrees].latest() or ExternalTrees()).trees)]
+        names = [None, *sorted(external_trees(view).trees)]
         trees = [(name, self.trees.at(view, name)) for name in names]
         if not self._fits(sum(tree.node_count for _, tree in trees)):
             return None

@@ -11,9 +11,10 @@ from threading import Lock
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Filesystem
 from weakfs.messages import clip, one_line
-from weakfs.reducers import ExternalTrees, FileTree
+from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.leaf import CELL, CONTENT, blob_digest, size_of
 from weakfs.reducers.tree.node import find
 from weakfs.session import MissingBlob, Record, Reverted, Session, SessionError
@@ -219,10 +220,10 @@ class SeenVersions:
         """Find in the session's history the contents that a caller saw."""
         with suppress(SessionError, MissingBlob, OSError):
             then = self._session.at(sight[1])
-            known = (then[ExternalTrees].latest() or ExternalTrees()).trees.get(self._name)
+            known = external_trees(then).trees.get(self._name)
             tree = then[FileTree].latest()
             if known is not None:
-                now = (self._session[ExternalTrees].latest() or ExternalTrees()).known(self._name)
+                now = external_trees(self._session).known(self._name)
                 tree = known.completed(now)
             own = self._own(path)
             node = None if tree is None or own is None else find(tree, segments_of(own))

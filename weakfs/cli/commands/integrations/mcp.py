@@ -198,9 +198,9 @@ def _server(options: ServeOptions, session: Session) -> AnyServer:
 def _files(options: ServeOptions, session: Session) -> Filesystem:
     from weakfs.backends import InMemoryFilesystem
     from weakfs.filesystem import Limits
-    from weakfs.reducers import ExternalTrees
+    from weakfs.reducers.external_trees import external_trees
 
-    known = [*(session[ExternalTrees].latest() or ExternalTrees()).trees]
+    known = [*external_trees(session).trees]
     if options.directories:
         return _directory(options, session, known)
     if known:

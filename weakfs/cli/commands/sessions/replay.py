@@ -11,6 +11,7 @@ from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output, progress
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import ExternalTrees, FileTree, diff
+from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Session, SessionError, SessionView
 from weakfs.session.codec.round_trip import difference
@@ -130,7 +131,7 @@ def _trees(rules: Rules, seq: int, state: Table) -> Trees:
     """Return the trees of a state: external ones, and the session's own if it has files or there are no others."""
     view = SessionView(rules, seq, state, EMPTY_TABLE)
     own = view[FileTree].latest() or EMPTY_TREE
-    external = (view[ExternalTrees].latest() or ExternalTrees()).trees
+    external = external_trees(view).trees
     trees: Trees = {name: known.tree for name, known in external.items()}
     return {None: own, **trees} if own.node_count or not trees else trees
 

@@ -15,7 +15,7 @@ from weakfs.cli.errors import DONE, UNMET, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output
 from weakfs.cli.sessions import is_location, load, moment_named
-from weakfs.reducers import ExternalTrees
+from weakfs.reducers.external_trees import external_trees
 from weakfs.session import Reversion
 from weakfs.session import Session as AnySession
 from weakfs.session.merging.conflict_message import details
@@ -89,7 +89,7 @@ def save_change(session: AnySession, file: str, before: int) -> None:
 
 def open_root(session: Session, file: str, root: str | None, store: str | None) -> None:
     """Open the directory that the session worked in; raise `Failure` if it is not given."""
-    known = [*(session[ExternalTrees].latest() or ExternalTrees()).trees]
+    known = [*external_trees(session).trees]
     if root is None:
         if known:
             raise Failure(
