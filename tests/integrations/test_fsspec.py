@@ -136,6 +136,43 @@ def test_a_failed_transaction_is_rolled_back_whatever_it_did(session: Session) -
     assert [record.cause for record in session.records][-2:] == ["fsspec", "fsspec"]
 
 
+@pytest.mark.parametrize("mode", ["wb", "w", "wt", "a", "ab"])
+def test_what_a_failed_block_wrote_to_a_stream_is_dropped(session: Session, mode: str) -> None:
+    fs = WeakfsFileSystem(session=session)
+    fs.pipe("/kept", b"kept\n")
+
+    def fail() -> None:
+        with fs.open("/kept", mode) as stream:
+            stream.write(b"half" if "b" in mode else "half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert fs.cat("/kept") == b"kept\n"
+    with fs.open("/kept", mode) as stream:
+        stream.write(b"whole\n" if "b" in mode else "whole\n")
+    assert InMemoryFilesystem(session).read("/kept").content.endswith("whole\n")
+    with fs.open("/kept", "r") as stream:
+        assert stream.readlines()[-1] == "whole\n"
+
+
+def test_a_stream_of_a_failed_transaction_writes_nothing_when_it_is_closed_later(session: Session) -> None:
+    fs = WeakfsFileSystem(session=session)
+    with fs.transaction:
+        fs.pipe("/before", b"x")
+        first = fs.open("/first", "wb")
+        first.write(b"1")
+        fs.start_transaction()
+        second = fs.open("/second", "wb")
+        second.write(b"2")
+        fs.transaction.complete(commit=False)
+        second.close()
+        first.close()
+    assert not fs.exists("/second")
+    assert fs.cat("/first") == b"1"
+    assert list(fs.transaction.files) == []
+
+
 def test_a_nested_transaction_is_undone_alone() -> None:
     session = Session()
     fs = WeakfsFileSystem(session=session)
@@ -218,6 +255,17 @@ def test_ranges_may_count_from_the_end(session: Session) -> None:
     with fs.open("/data/a.csv", "rb") as stream:
         stream.seek(4)
         assert stream.read() == b"3,4\n"
+
+
+def test_a_part_of_a_file_is_never_returned_as_if_it_were_all_of_it(session: Session) -> None:
+    InMemoryFilesystem(session).write("/big", "wombat\n" * 1000)
+    capability = Capability(max_read_bytes=100)
+    fs = WeakfsFileSystem(guarded(InMemoryFilesystem(session), capability, None, "read"))
+    for read in (lambda: fs.cat("/big"), lambda: fs.cat_file("/big", 10, 200), lambda: fs.open("/big").read()):
+        with pytest.raises(PermissionError, match="7000 bytes"):
+            read()
+    assert fs.cat_file("/big", 7, 14) == b"wombat\n"
+    assert len(fs.cat_file("/big", -100)) == 100
 
 
 def test_links_have_the_type_link(session: Session) -> None:

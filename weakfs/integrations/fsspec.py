@@ -5,6 +5,7 @@ The protocol is `weakfs`: `fsspec.open("weakfs:///data.csv", filesystem=files)`.
 
 from __future__ import annotations
 
+import io
 import os
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import FileStat, Filesystem
 from weakfs.integrations.past_files import past_files
 from weakfs.session import Session as AnySession
+from weakfs.tools.permissions.guard import refuse_partial_read
 
 try:
     from fsspec.spec import AbstractFileSystem
@@ -24,6 +26,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from types import TracebackType
 
 
 class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no types
@@ -37,24 +40,32 @@ class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no t
 
     def __init__(self, fs: Any, **options: Any) -> None:
         super().__init__(fs, **options)
-        self._begun: list[ExitStack] = []
+        self.files = []
+        # For each block, innermost last: its transaction, and how many files were opened for writing before it.
+        self._begun: list[tuple[ExitStack, int]] = []
 
     def start(self) -> None:
         stack = ExitStack()
         session = getattr(self.fs.files, "session", None)
         if isinstance(session, AnySession):
             stack.enter_context(session.transaction(cause="fsspec"))
-        self._begun.append(stack)
+        self._begun.append((stack, len(self.files)))
         self.fs._intrans = True
 
     def complete(self, commit: bool = True) -> None:
         if not self._begun:
             return
-        stack = self._begun.pop()
+        stack, count = self._begun.pop()
         self.fs._intrans = bool(self._begun)
+        opened = self.files[count:]
+        if not (commit and self._begun):
+            del self.files[count:]
         if commit:
             stack.close()
             return
+        for stream in opened:
+            # Those that are still open must not write anything later.
+            stream.discard()
         try:
             with stack:
                 raise _Discarded
@@ -67,6 +78,22 @@ class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no t
 
 class _Discarded(Exception):
     """Ends a transaction so that it is rolled back."""
+
+
+class _Text(io.TextIOWrapper):
+    """Text that is written to a stream; if the block raises, nothing is."""
+
+    def __init__(self, stream: Any, **options: Any) -> None:
+        self._stream = stream
+        super().__init__(stream, **options)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None and self.writable():
+            # The stream drops what was written, unless it is compressed.
+            self._stream.__exit__(kind, error, trace)
+        super().__exit__(kind, error, trace)
 
 
 class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
@@ -204,10 +231,14 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         """Return the bytes of a file, or those from `start` to `end`, which count from the end if negative."""
         name = self._strip_protocol(path)
-        if start is None and end is None:
-            return self.files.read_bytes(name).content
-        first, stop, _step = slice(start, end).indices(self.files.stat(name).size_bytes)
-        return self.files.read_bytes(name, offset=first, limit=max(stop - first, 0)).content
+        first, count = 0, None
+        if start is not None or end is not None:
+            first, stop, _step = slice(start, end).indices(self.files.stat(name).size_bytes)
+            count = max(stop - first, 0)
+        found = self.files.read_bytes(name, offset=first, limit=count)
+        if found.truncated and (count is None or len(found.content) < count):
+            refuse_partial_read(found.path, found.size_bytes, len(found.content))
+        return found.content
 
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
         """Write the bytes of a file."""
@@ -226,6 +257,14 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
     def chmod(self, path: str, mode: int, **_: Any) -> None:
         """Set permission bits."""
         self.files.chmod(self._strip_protocol(path), mode)
+
+    def open(self, path: str, mode: str = "rb", **options: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # passed on
+        """Open a file as a stream, as fsspec does; text that is written in a block that raises is dropped too."""
+        if "b" in mode:
+            return super().open(path, mode, **options)
+        text = {name: options.pop(name) for name in ("encoding", "errors", "newline") if name in options}
+        stream: Any = super().open(path, mode.replace("t", "") + "b", **options)
+        return _Text(stream, **text)
 
     def _open(self, path: str, mode: str = "rb", **_: Any) -> IO[bytes]:  # pyright: ignore[reportIncompatibleMethodOverride]  # any file object will do
         if mode not in ("rb", "wb", "xb", "ab"):
