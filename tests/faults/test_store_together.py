@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -12,6 +14,7 @@ from weakfs.backends.host.root import HostRoot
 from weakfs.reducers.events import FileWritten
 from weakfs.reducers.tree.node import FileTree
 from weakfs.snapshots import Store, snapshot_store
+from weakfs.snapshots.scan.scan_limits import ScanLimits
 from weakfs.snapshots.undo_journal.journal import Journal
 
 
@@ -85,3 +88,36 @@ def test_a_compaction_between_a_scan_and_the_events_for_what_a_program_changed_w
     record = fs.session.records[-1].event
     assert isinstance(record, FileWritten)
     assert record.content == b"made by a program"
+
+
+def test_a_compaction_and_a_command_do_not_wait_for_each_other(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs, other = (HostFilesystem(root, store=tmp_path / "store") for _ in range(2))
+    has_waited = Event()
+    reports: list[object] = []
+    compaction = Thread(target=lambda: reports.append(other.compact()))
+    read_back = HostRoot.read_back
+
+    def read_back_after_an_attempt(self: HostRoot, bounds: ScanLimits) -> FileTree:
+        # The store is locked here, and the directory is about to be locked.
+        compaction.start()
+        assert has_waited.wait(60)
+        return read_back(self, bounds)
+
+    class Clock:
+        monotonic = staticmethod(time.monotonic)
+
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            has_waited.set()
+            time.sleep(seconds)
+
+    monkeypatch.setattr(snapshot_store, "time", Clock)
+    monkeypatch.setattr(snapshot_store, "PATIENCE", 600.0)
+    monkeypatch.setattr(HostRoot, "read_back", read_back_after_an_attempt)
+    with fs.checkout():
+        (root / "file").write_bytes(b"changed")
+    compaction.join()
+    assert len(reports) == 1
+    assert isinstance(fs.session.records[-1].event, FileWritten)

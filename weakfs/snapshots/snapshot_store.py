@@ -14,7 +14,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from hashlib import sha256
 from os import PathLike
 
@@ -260,14 +260,37 @@ class Store:
         manifests to keep with everything below them. Waits until no other process is writing (at most a minute, then
         raises `BlockingIOError`); readers are not affected. A crash loses nothing.
         """
-        with self._locked(fcntl.LOCK_EX):
-            needs = self._needs_with(self.list(), keep, keep_trees)
-            report = Compaction(self._index, needs).run(self._renew_id)
-            if self.git.is_there:
-                self._renew_id()
-            kept = [snapshot.snapshot_id for snapshot in self.list() if snapshot.kind == "git"]
-            self.git.collect(kept, needs.contents)
-            return report
+        return self.compact_holding(nullcontext, lambda: keep, keep_trees=keep_trees)
+
+    def compact_holding(
+        self,
+        holding: Callable[[], AbstractContextManager[object]],
+        keep: Callable[[], Iterable[bytes]],
+        *,
+        keep_trees: Iterable[bytes] = (),
+    ) -> CompactReport:
+        """Compact the store as `compact` does, holding a lock under which `keep()` returns the contents to keep.
+
+        The lock is not held while other processes write to the store, because they may be waiting for it.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            with holding(), suppress(BlockingIOError), self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB):
+                return self._compact(self._needs_with(self.list(), keep(), keep_trees))
+            if time.monotonic() >= deadline:
+                raise BlockingIOError(
+                    f"cannot compact the store {self.path!r}: another process has been writing to it for a minute; "
+                    f"try again later"
+                )
+            time.sleep(PAUSE)
+
+    def _compact(self, needs: Needs) -> CompactReport:
+        report = Compaction(self._index, needs).run(self._renew_id)
+        if self.git.is_there:
+            self._renew_id()
+        kept = [snapshot.snapshot_id for snapshot in self.list() if snapshot.kind == "git"]
+        self.git.collect(kept, needs.contents)
+        return report
 
     def _needs_with(
         self, snapshots: Iterable[StoredSnapshot], keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()
@@ -293,28 +316,10 @@ class Store:
         except OSError as error:
             raise self._unwritable(error) from error
         try:
-            self._lock(descriptor, how)
+            fcntl.flock(descriptor, how)
             yield
         finally:
             os.close(descriptor)
-
-    def _lock(self, descriptor: int, how: int) -> None:
-        if how == fcntl.LOCK_SH:
-            fcntl.flock(descriptor, how)
-            return
-        patience = PATIENCE
-        while True:
-            try:
-                fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if patience <= 0:
-                    raise BlockingIOError(
-                        f"cannot compact the store {self.path!r}: another process has been writing to it for a minute; "
-                        f"try again later"
-                    ) from None
-                time.sleep(PAUSE)
-                patience -= PAUSE
 
     def _make_ready(self) -> None:
         """Create the store's directory if it is missing, and remove temporary files of dead processes."""

@@ -193,8 +193,7 @@ class HostFilesystem(HostFiles):
         Contents that only one snapshot needs take up space until it is dropped: `store.account()` returns their sizes,
         and `store.drop` and `store.keep_last` drop snapshots. Contents in this session's records are kept.
         """
-        with self.lock():
-            return self.store.compact(keep=contents_needed(self._session, self.store))
+        return self.store.compact_holding(self.lock, lambda: contents_needed(self._session, self.store))
 
     def bind(self: Self, session: Session) -> Self:
         """Return the same filesystem bound to another session, such as a fork."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import attrs
+
 from weakfs.backends import HostFilesystem
 from weakfs.backends.session_references import contents_needed, snapshots_needed
 from weakfs.history.retention.policy import Holder, PruneReport, Retention
@@ -18,13 +20,16 @@ def prune_store(target: Store | HostFilesystem, retention: Retention, *, preview
     if retention.max_records is not None:
         raise ValueError("cannot limit records: a store of snapshots has none; prune the session instead")
     if isinstance(target, Store):
-        return _pruned(target, retention, time.time_ns(), target.list(), frozenset(), preview=preview)
+        report, is_left = _pruned(target, retention, time.time_ns(), target.list(), frozenset(), preview=preview)
+        return _compacted(report, retention, target, target) if is_left else report
     with target.lock():
         store = target.store
         keep = frozenset(contents_needed(target.session, store))
         needed, own = snapshots_needed(target.session), root_name(target.root)
         every = [one for one in store.list() if one.extra.get("root", own) == own and one.snapshot_id not in needed]
-        return _pruned(store, retention, target.now(), every, keep, preview=preview)
+        report, is_left = _pruned(store, retention, target.now(), every, keep, preview=preview)
+    # The lock is not held here: processes that write to the store may be waiting for it.
+    return _compacted(report, retention, target, store) if is_left else report
 
 
 def _pruned(
@@ -35,8 +40,8 @@ def _pruned(
     keep: frozenset[bytes],
     *,
     preview: bool,
-) -> PruneReport:
-    """Drop the candidates that exceed the limits, oldest first."""
+) -> tuple[PruneReport, bool]:
+    """Drop the candidates that exceed the limits, oldest first. Also return whether to compact the store."""
     every = store.list()
     costs = {one.snapshot.snapshot_id: one for one in store.account(every)}
     usage = Usage(store, keep)
@@ -48,14 +53,23 @@ def _pruned(
     kept = [one for one in every if one.snapshot_id not in gone]
     kept_costs = store.account(kept)
     before, after = usage.size, usage.size_with(kept, dropped)
-    if not preview and (dropped or after < before):
+    is_left = not preview and (bool(dropped) or after < before)
+    if is_left:
         store.drop_all(one.snapshot_id for one in dropped)
-        store.compact(keep=keep)
-        after = Usage(store, keep).size
     held = tuple(_holder(one.snapshot, one.frees) for one in kept_costs)
-    excess = 0 if retention.max_bytes is None else max(after - retention.max_bytes, 0)
     goes = tuple(_holder(one, costs[one.snapshot_id].frees) for one in dropped)
-    return PruneReport(preview, 0, 0, goes, held, before, after, excess)
+    return PruneReport(preview, 0, 0, goes, held, before, after, _excess(after, retention)), is_left
+
+
+def _compacted(report: PruneReport, retention: Retention, target: Store | HostFilesystem, store: Store) -> PruneReport:
+    """Compact the store, and return the report with its size afterwards."""
+    target.compact()
+    after = Usage(store).size
+    return attrs.evolve(report, bytes_after=after, excess=_excess(after, retention))
+
+
+def _excess(size: int, retention: Retention) -> int:
+    return 0 if retention.max_bytes is None else max(size - retention.max_bytes, 0)
 
 
 def _holder(one: StoredSnapshot, frees: int) -> Holder:
