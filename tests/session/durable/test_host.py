@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from weakfs import Session
-from weakfs.backends import HostFilesystem
+from tests.session.durable.streams import MemoryStreams
+from weakfs import HostFilesystem, Session
 from weakfs.reducers import ExternalFsSnapshot, FileWritten
+from weakfs.session import RolledBack
+from weakfs.storage import OutcomeUnknown
 
 
 @pytest.fixture
@@ -108,3 +110,47 @@ def test_a_transaction_that_fails_after_reopening_restores_the_directory(where: 
     session, _ = opened(where, root)
     assert session.to_bytes() == expected
     session.close()
+
+
+def test_snapshots_of_a_host_directory_are_present_after_reopening_a_session(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a").write_text("before")
+    session = Session.open(tmp_path / "store", "s")
+    fs = HostFilesystem(root, session=session)
+    session.snapshot("first")
+    fs.write("/a", "after")
+    fs.write("/b", "new")
+    again = Session.open(tmp_path / "store")
+    assert again.to_bytes() == session.to_bytes()
+    session.close()
+    HostFilesystem(root, session=again)
+    again.rollback("first")
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("a", "before")]
+    assert Session.open(tmp_path / "store").to_bytes() == again.to_bytes()
+
+
+def test_a_host_change_whose_commit_was_stored_after_all_stays_in_files_and_session(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    store = MemoryStreams()
+    session = Session.open(store, "s")
+    fs = HostFilesystem(root, session=session)
+
+    def lose_the_answer(moment: str) -> None:
+        if moment == "after":
+            store.fault = lose_every_request
+            raise OutcomeUnknown("the answer was lost")
+
+    def lose_every_request(moment: str) -> None:
+        raise OutcomeUnknown("the request was lost")
+
+    store.fault = lose_the_answer
+    with session.transaction():
+        fs.write("/a", "1")
+    store.fault = lambda moment: None
+    fs.write("/b", "2")
+    session.refresh()
+    assert sorted(path.name for path in root.iterdir()) == ["a", "b"]
+    assert not [record for record in session.records if isinstance(record.event, RolledBack)]
+    assert Session.open(store).to_bytes() == session.to_bytes()

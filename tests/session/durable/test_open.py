@@ -9,20 +9,16 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
-from queue import Queue
-from threading import Thread
-from typing import Literal, cast
+from typing import Literal
 
 import pytest
 from attrs import frozen
 
 from tests.session.durable.streams import MemoryStreams, failing_once
-from weakfs import HostFilesystem, InMemoryFilesystem, Registry, Session, Toolset
+from weakfs import InMemoryFilesystem, Registry, Session, Toolset
 from weakfs.reducers import FileTree
-from weakfs.session import RolledBack, SessionClosed, SessionConflict, SessionError, UnknownSnapshot, UnsupportedVersion
-from weakfs.session.durable.open_session import event_store
-from weakfs.storage import LeaseLost, OutcomeUnknown, StorageDamaged, StorageError
-from weakfs.storage.folder import FolderEventStore
+from weakfs.session import SessionConflict, UnknownSnapshot, UnsupportedVersion
+from weakfs.storage import LeaseLost, StorageDamaged, StorageError
 from weakfs.tools import ToolCalls
 
 
@@ -179,26 +175,6 @@ def test_a_second_worker_merges() -> None:
     assert same(reopened(store), one)
 
 
-def test_a_session_can_be_stored_in_a_folder(tmp_path: Path) -> None:
-    with Session.open(tmp_path / "work", "s") as session:
-        InMemoryFilesystem(session).write("/a", "1" * 3000)
-        expected = session.to_bytes()
-    with pytest.raises(SessionClosed, match="it was closed; open or load it again"):
-        session.snapshot()
-    with Session.open(str(tmp_path / "work")) as again:
-        assert again.session_id == "s"
-        assert again.to_bytes() == expected
-
-
-def test_a_session_follows_changes_by_another_process() -> None:
-    store = MemoryStreams()
-    one, other = Session.open(store, "s"), Session.open(store, "s")
-    InMemoryFilesystem(one).write("/a", "1")
-    assert [record.seq for record in other.watch(timeout=0)] == [1]
-    with pytest.raises(SessionError, match="in memory"):
-        Session().watch()
-
-
 def test_an_exclusive_session_keeps_others_out() -> None:
     store = MemoryStreams()
     one = Session.open(store, "s", exclusive=True)
@@ -217,15 +193,6 @@ def test_a_session_is_opened_in_an_event_loop(tmp_path: Path) -> None:
     with asyncio.run(Session.aopen(tmp_path)) as session:
         InMemoryFilesystem(session).write("/a", "1")
         assert Session.open(tmp_path).session_id == session.session_id
-
-
-def test_the_only_session_in_a_storage_needs_no_id() -> None:
-    store = MemoryStreams()
-    InMemoryFilesystem(Session.open(store, "one")).write("/a", "1")
-    assert Session.open(store).session_id == "one"
-    InMemoryFilesystem(Session.open(store, "two")).write("/a", "1")
-    with pytest.raises(SessionError, match="'one', 'two'"):
-        Session.open(store)
 
 
 @pytest.mark.slow
@@ -307,44 +274,6 @@ def test_a_slice_that_a_failed_change_installed_is_stored_with_the_next(
     assert same(again, session)
 
 
-def is_synced(where: str, durability: Literal["process", "power"]) -> bool:
-    store = event_store(where, durability)
-    assert isinstance(store, FolderEventStore)
-    return store._options.is_synced
-
-
-@pytest.mark.parametrize("location", ["{}/a:b", "file://{}/a", "folder:{}/a", "{}/a?b", "{}/a"])
-def test_durability_applies_to_every_form_of_a_folder_location(tmp_path: Path, location: str) -> None:
-    where = location.format(tmp_path)
-    assert not is_synced(where, "process")
-    assert is_synced(where, "power")
-    assert is_synced("folder:a?durability=power", "process")
-
-
-@pytest.mark.parametrize("location", ["{}/a?durability=power", "{}/a?durability="])
-@pytest.mark.parametrize("durability", ["process", "power"])
-def test_a_folder_whose_name_ends_like_an_option_can_be_reopened(
-    tmp_path: Path, location: str, durability: Literal["process", "power"]
-) -> None:
-    where = Path(location.format(tmp_path))
-    with Session.open(where, "s", durability=durability) as session:
-        InMemoryFilesystem(session).write("/a", "1")
-        assert session._log is not None
-        url = session._log.store.url
-    with Session.open(url, "s") as session:
-        assert InMemoryFilesystem(session).read("/a").content == "1"
-    assert is_synced(url, durability) == is_synced(str(where.parent), durability)
-    assert [path.name for path in tmp_path.iterdir()] == [where.name]
-
-
-def test_a_location_without_a_storage_or_session_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="pass a folder, a URL or a storage"):
-        Session.open(cast(Path, b"sessions"))
-    with pytest.raises(ValueError, match="session_id is ''"):
-        Session.open(tmp_path, "")
-    assert not list(tmp_path.iterdir())
-
-
 def test_what_a_session_was_opened_with_is_gone_at_once(tmp_path: Path) -> None:
     # Not only after a garbage collection, which would visit every record.
     with closing(Session.open(tmp_path, "s")) as session:
@@ -418,93 +347,3 @@ def test_a_frame_of_a_later_version_is_not_ignored() -> None:
     store.append("s", 0, [b'{"id":"a-1","after":0,"counter":1,"later":[]}'])
     with pytest.raises(UnsupportedVersion, match="the unknown field 'later'"):
         Session.open(store)
-
-
-@pytest.mark.parametrize("scheme", ["folder", "sqlite"])
-def test_closing_a_session_ends_its_watchers(tmp_path: Path, scheme: str) -> None:
-    session = Session.open(f"{scheme}:{tmp_path / 'store'}", "s")
-    fs = InMemoryFilesystem(session)
-    fs.write("/a", "1")
-    seen: Queue[int | None] = Queue()
-
-    def follow() -> None:
-        for record in session.watch():
-            seen.put(record.seq)
-        seen.put(None)
-
-    watcher = Thread(target=follow)
-    watcher.start()
-    # Written again until the watcher is watching.
-    while seen.empty():
-        fs.write("/a", "2")
-        watcher.join(0.01)
-    session.close()
-    watcher.join()
-    assert [*iter(seen.get, None)][-1] == session.seq
-
-
-def test_a_watcher_receives_records_made_before_its_session_was_closed(tmp_path: Path) -> None:
-    session = Session.open(tmp_path, "s")
-    fs = InMemoryFilesystem(session)
-    watched = session.watch()
-    fs.write("/a", "1")
-    assert next(watched).seq == 1
-    fs.write("/a", "2")
-    session.close()
-    assert [record.seq for record in watched] == [2]
-
-
-def test_a_closed_session_neither_refreshes_nor_writes_checkpoints(tmp_path: Path) -> None:
-    store = MemoryStreams()
-    session = Session.open(store, "s")
-    session.close()
-    InMemoryFilesystem(Session.open(store)).write("/a", "1")
-    for forbidden in (session.refresh, session.checkpoint):
-        with pytest.raises(SessionClosed):
-            forbidden()
-    assert session.seq == 0
-    assert list(session.watch()) == []
-
-
-def test_snapshots_of_a_host_directory_are_present_after_reopening_a_session(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "a").write_text("before")
-    session = Session.open(tmp_path / "store", "s")
-    fs = HostFilesystem(root, session=session)
-    session.snapshot("first")
-    fs.write("/a", "after")
-    fs.write("/b", "new")
-    again = Session.open(tmp_path / "store")
-    assert same(again, session)
-    session.close()
-    HostFilesystem(root, session=again)
-    again.rollback("first")
-    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("a", "before")]
-    assert same(Session.open(tmp_path / "store"), again)
-
-
-def test_a_host_change_whose_commit_was_stored_after_all_stays_in_files_and_session(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    store = MemoryStreams()
-    session = Session.open(store, "s")
-    fs = HostFilesystem(root, session=session)
-
-    def lose_the_answer(moment: str) -> None:
-        if moment == "after":
-            store.fault = lose_every_request
-            raise OutcomeUnknown("the answer was lost")
-
-    def lose_every_request(moment: str) -> None:
-        raise OutcomeUnknown("the request was lost")
-
-    store.fault = lose_the_answer
-    with session.transaction():
-        fs.write("/a", "1")
-    store.fault = lambda moment: None
-    fs.write("/b", "2")
-    session.refresh()
-    assert sorted(path.name for path in root.iterdir()) == ["a", "b"]
-    assert not [record for record in session.records if isinstance(record.event, RolledBack)]
-    assert same(Session.open(store), session)
