@@ -133,7 +133,19 @@ def test_a_failed_transaction_is_rolled_back_whatever_it_did(session: Session) -
             stream.write(b"2")
         fs.mv("/data/a.csv", "/moved.csv")
     assert fs.find("/") == ["/moved.csv", "/new.txt"]
-    assert [record.cause for record in session.records][-2:] == ["fsspec", "fsspec"]
+    assert len({record.cause for record in session.records[-2:]}) == 1
+    session.undo()
+    assert fs.find("/") == ["/data/a.csv"]
+
+
+def test_transactions_in_a_row_are_undone_one_by_one(session: Session) -> None:
+    fs = fsspec.filesystem("weakfs", session=session)
+    for name in ("/one", "/two"):
+        with fs.transaction:
+            fs.pipe(name, b"1")
+            fs.pipe(f"{name}.txt", b"1")
+    session.undo()
+    assert fs.find("/") == ["/data/a.csv", "/one", "/one.txt"]
 
 
 @pytest.mark.parametrize("mode", ["wb", "w", "wt", "a", "ab"])

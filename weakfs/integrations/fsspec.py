@@ -48,7 +48,7 @@ class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no t
         stack = ExitStack()
         session = getattr(self.fs.files, "session", None)
         if isinstance(session, AnySession):
-            stack.enter_context(session.transaction(cause="fsspec"))
+            stack.enter_context(session.transaction(cause=session._cause_of_one_change("fsspec")))
         self._begun.append((stack, len(self.files)))
         self.fs._intrans = True
 

@@ -196,9 +196,9 @@ class SessionState(SessionTrunk):
         own = innermost(self, stack)
         return self._trunk if own is None else own.line
 
-    def _cause_of_one_change(self) -> str | None:
+    def _cause_of_one_change(self, name: str = "change") -> str | None:
         """Return a new cause for several records that are undone together; `None` if the transaction has a cause."""
-        return self.next_id("change") if self._line().cause is None else None
+        return self.next_id(name) if self._line().cause is None else None
 
     def _writable(self) -> Timeline:
         if self._closed is not None or self._repairs or self._running is not None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from weakfs import InMemoryFilesystem, OverlayFilesystem, Session
+from weakfs import HostFilesystem, InMemoryFilesystem, OverlayFilesystem, Session
 
 WORK: dict[str, Callable[[OverlayFilesystem], object]] = {
     "move a lower file": lambda layer: layer.move("/top", "/new/top"),
@@ -46,3 +47,18 @@ def test_a_transaction_with_a_cause_is_one_operation() -> None:
     assert {record.cause for record in session.records} == {"call"}
     session.revert("call")
     assert [entry.path for entry in layer.walk()] == ["/a"]
+
+
+@pytest.mark.parametrize("shares_the_session", [False, True])
+def test_each_commit_is_undone_on_its_own(tmp_path: Path, shares_the_session: bool) -> None:
+    (tmp_path / "root").mkdir()
+    below = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    layer = OverlayFilesystem(below, below.session if shares_the_session else Session())
+    for text in ("1", "2"):
+        layer.write("/a", text)
+        layer.write("/b", text)
+        layer.commit()
+    below.session.undo()
+    assert {path.name: path.read_text() for path in (tmp_path / "root").iterdir()} == {"a": "1", "b": "1"}
+    # In a shared session, the layer has its changes again.
+    assert layer.diff().changed == (("/a", "/b") if shares_the_session else ())

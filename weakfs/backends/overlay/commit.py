@@ -60,7 +60,8 @@ def _all_or_nothing(lower: Filesystem, session: Session) -> AbstractContextManag
             f"cannot commit the overlay: {lower!r} has no session that could undo the writes; "
             "use a lower filesystem with a session",
         )
-    return own.transaction(cause="overlay commit")
+    # Two commits in a row are two operations.
+    return own.transaction(cause=own._cause_of_one_change("commit"))
 
 
 def _is_other_kind(old: Node, new: Node) -> bool:

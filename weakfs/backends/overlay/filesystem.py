@@ -126,7 +126,7 @@ class OverlayFilesystem(SessionFilesystem):
             layers = Layers(self._upper(), self._lower)
             refuse_conflicts(conflicts(layers, self._found(), self._entries_read(), below, now))
             found = diff(below, now)
-            with session.transaction():
+            with session.transaction(cause=session._cause_of_one_change("commit")):
                 write_down(self.lower, session, below, now)
                 session.dispatch(LayerEmptied("commit", session.now()))
         self.notify_subscribers()
