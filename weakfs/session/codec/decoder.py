@@ -7,7 +7,14 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, get_args, get_origin
 
-from cattrs import Converter, IterableValidationError, IterableValidationNote, override, transform_error
+from cattrs import (
+    Converter,
+    ForbiddenExtraKeysError,
+    IterableValidationError,
+    IterableValidationNote,
+    override,
+    transform_error,
+)
 from cattrs.gen import make_dict_structure_fn
 
 from weakfs.session.blobs.blob import Stored
@@ -221,6 +228,8 @@ def explained(error: BaseException, where: str) -> SessionFileError:
 def _reason(error: BaseException, type_: type | None) -> str:
     if isinstance(error, KeyError) and error.args:
         return f"the field {error.args[0]!r} is missing"
+    if isinstance(error, ForbiddenExtraKeysError):
+        return f"{error.cl.__name__} has no field {', '.join(map(repr, sorted(error.extra_fields)))}"
     return str(error) or type(error).__name__
 
 
