@@ -47,9 +47,6 @@ class MergeConflict(SessionError):
         """Return the message with other names for the sides. It shows no part of files that `may_show` rejects."""
         return _described(self.conflicts, ours=ours, theirs=theirs, may_show=may_show)
 
-    def __reduce__(self) -> tuple[type[MergeConflict], tuple[tuple[ConflictEntry, ...]]]:
-        return type(self), (self.conflicts,)
-
 
 class SessionConflict(SessionError):
     """Another process changed the session in its storage first; nothing was changed.
@@ -64,9 +61,6 @@ class SessionConflict(SessionError):
             f"cannot change session {session_id!r}: it has read up to frame {expected}, but its storage is at frame "
             f"{actual}; call session.refresh() and try again, or open it with on_conflict='merge'"
         )
-
-    def __reduce__(self) -> tuple[type[SessionConflict], tuple[str, int, int]]:
-        return type(self), (self.session_id, self.expected, self.actual)
 
 
 class RecordsDropped(SessionError):
@@ -97,9 +91,6 @@ class RollbackIncomplete(SessionError):
         described = "; ".join(f"{name}: {state}" for name, state in self.states.items())
         super().__init__(f"the rollback is incomplete ({described}); remove the cause, then call session.repair()")
 
-    def __reduce__(self) -> tuple[type[RollbackIncomplete], tuple[dict[str, str]]]:
-        return type(self), (self.states,)
-
 
 class SessionFileError(SessionError, ValueError):
     """A session file cannot be read back; `where` is a path into its JSON, such as `$.slices[2].items[0].path`."""
@@ -108,9 +99,6 @@ class SessionFileError(SessionError, ValueError):
         self.where = where
         self.reason = message
         super().__init__(f"{where}: {message}")
-
-    def __reduce__(self) -> tuple[type[SessionFileError], tuple[str], dict[str, object]]:
-        return type(self), (self.reason,), {**vars(self), "args": self.args}
 
 
 class UnsupportedVersion(SessionFileError):

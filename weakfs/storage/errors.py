@@ -47,9 +47,6 @@ class StreamConflict(StorageError):
             )
         )
 
-    def __reduce__(self) -> tuple[type[StreamConflict], tuple[str, int, int]]:
-        return type(self), (self.stream, self.expected, self.actual)
-
 
 class LeaseLost(StorageError):
     """Another writer holds the lease of the stream, `owner` if it is known; nothing was changed."""

@@ -22,9 +22,6 @@ class JournalDamaged(StorageDamaged):
             f"the damaged part with `weakfs fsck --give-up`"
         )
 
-    def __reduce__(self) -> tuple[type[JournalDamaged], tuple[str, int, int | None, str]]:
-        return type(self), (self.path, self.offset, self.number, self.cause)
-
 
 def failure(action: str, error: OSError) -> StorageError:
     """Return the error for a failed system call; `action` says what could not be done, with the path."""
