@@ -10,6 +10,7 @@ from weakfs.class_decorators import define
 from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
 from weakfs.editing.patches.formats.diff_hunks import GIT, RANGES, DiffLines
 from weakfs.editing.patches.formats.diff_names import NOTHING, both_names, name_and_time, paths_of, unquoted
+from weakfs.editing.patches.formats.envelope import dedented
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
@@ -26,9 +27,13 @@ def parse_unified(text: str) -> tuple[Operation, ...]:
     """Parse a diff. Raise `PatchParseError` with the line of the patch if it is malformed. O(patch).
 
     Text before, between and after the files' diffs is skipped, as in an email. A carriage return at the end of a
-    line belongs to that line, unless the headers end in one as well.
+    line belongs to that line, unless the headers end in one as well. White space before every line is skipped.
     """
     lines = text.removeprefix("\ufeff").split("\n")
+    begin = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    begins_diff = lines[begin].lstrip().startswith((GIT, "--- ", "Index: "))
+    if begins_diff:
+        lines = dedented(lines, begin, len(lines))
     first = next((line for line in lines if line.startswith((GIT, "--- "))), "")
     if first.endswith("\r"):
         lines = [line.removesuffix("\r") for line in lines]
@@ -39,6 +44,8 @@ def parse_unified(text: str) -> tuple[Operation, ...]:
         raise malformed(
             1, "it is not a unified diff but SEARCH/REPLACE blocks; send it with patch_format='search_replace'"
         )
+    if not operations and begins_diff and "\\n" in lines[begin]:
+        raise malformed(begin + 1, "its line breaks are written as \\n; write them as line breaks")
     if not operations and any(line.rstrip() == "***************" for line in lines):
         raise malformed(1, "it is a context diff; send a unified diff, as git diff and diff -u write it")
     if not operations:

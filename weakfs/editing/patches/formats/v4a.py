@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from weakfs.editing.patches.errors import NO_LINES, NO_MARK, PatchParseError, malformed, quoted
 from weakfs.editing.patches.formats.diff_names import name_and_time, paths_of
+from weakfs.editing.patches.formats.envelope import unwrapped
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
@@ -33,28 +34,6 @@ SYNONYMS = {
     "*** Move To:": MOVE,
 }
 
-# A longer first line does not open an envelope.
-LONGEST = 1024
-# The deepest nesting: a fence with a heredoc inside.
-DEEPEST = 3
-
-_FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[\w+-]*")
-
-_PROGRAM = r"(?:\S*/)?apply_?patch"
-# `apply_patch <<'EOF'`, `cat <<EOF | apply_patch`, or the bare redirection, directly or as an argument of a shell that
-# is started for it. There is never more than one blank, so that each can be matched in one way only.
-_HEREDOC = re.compile(
-    r"(?:\$ )?"
-    r"(?:(?:\S*/)?(?:ba|z|da)?sh -\w*c (?P<word>') ?)?"
-    r"(?P<moves>cd [^;&|<]+(?:&&|;) ?)?"
-    rf"(?:cat|{_PROGRAM}(?: -| (?P<inner>\"?)(?P<output>\$\( ?cat))?)?"
-    r" ?<<-? ?(?:'(?P<single>[^'\s]+)'|\"(?P<double>[^\"\s]+)\"|\\?(?P<bare>[\w.-]+))"
-    rf"(?: ?\| ?{_PROGRAM}(?: -)?)?"
-)
-_MOVE = re.compile(r"(?:\$ )?cd \S.*")
-# How a quote is written inside a word in single quotes.
-_QUOTE = "'\\''"
-
 
 def parse_v4a(text: str, *, as_codex: bool = False) -> tuple[Operation, ...]:
     """Parse a patch. Raise `PatchParseError` with the line of the patch if it is malformed. O(patch).
@@ -65,7 +44,7 @@ def parse_v4a(text: str, *, as_codex: bool = False) -> tuple[Operation, ...]:
     without '@@' is not context, and neither is a line without a mark.
     """
     lines = text.removeprefix("\ufeff").split("\n")
-    lines, at, end = unwrapped(lines)
+    lines, at, end = unwrapped(lines, BEGIN)
     if at >= end:
         raise malformed(1, f"the patch is empty; start it with {BEGIN!r}")
     if lines[at].strip() != BEGIN:
@@ -320,64 +299,3 @@ def _empty_lines(lines: Iterable[str]) -> int:
             break
         count += 1
     return count
-
-
-def unwrapped(lines: list[str]) -> tuple[list[str], int, int]:
-    """Return the lines, and the range of the patch in them. Raise `PatchParseError` if it is malformed. O(lines)."""
-    at, end = _without_blanks(lines, 0, len(lines))
-    for _ in range(DEEPEST):
-        first = " ".join(lines[at].split()) if at < end and len(lines[at]) <= LONGEST else ""
-        if first == BEGIN:
-            break
-        fence, heredoc = _FENCE.fullmatch(first), _HEREDOC.fullmatch(first)
-        if fence:
-            end -= lines[end - 1].strip() == fence["fence"]
-        elif heredoc and not heredoc["moves"]:
-            end = _end_of_heredoc(lines, at, end, heredoc)
-            if heredoc["word"]:
-                lines = [line.replace(_QUOTE, "'") for line in lines]
-        else:
-            _refuse_move(first, at, is_heredoc=heredoc is not None)
-            break
-        at, end = _without_blanks(lines, at + 1, end)
-    return _dedented(lines, at, end), at, end
-
-
-def _dedented(lines: list[str], at: int, end: int) -> list[str]:
-    """Return the lines without the white space that precedes every line of the patch."""
-    first = lines[at] if at < end else ""
-    indent = first[: len(first) - len(first.lstrip())]
-    if not indent or not all(line.startswith(indent) or not line.strip() for line in lines[at:end]):
-        return lines
-    return [*lines[:at], *(line.removeprefix(indent) for line in lines[at:end]), *lines[end:]]
-
-
-def _without_blanks(lines: list[str], at: int, end: int) -> tuple[int, int]:
-    while at < end and not lines[at].strip():
-        at += 1
-    while end > at and not lines[end - 1].strip():
-        end -= 1
-    return at, end
-
-
-def _end_of_heredoc(lines: list[str], at: int, end: int, found: re.Match[str]) -> int:
-    """Return where a heredoc's lines end: before its tag and the closing quotes, if present."""
-    tag = found["single"] or found["double"] or found["bare"]
-    closing = tag + (")" if found["output"] else "") + (found["inner"] or "") + (found["word"] or "")
-    tail = ""
-    for number in range(end - 1, max(at, end - 1 - len(closing)), -1):
-        tail = lines[number].strip() + tail
-        if tail == closing or (tail == tag and not found["output"]):
-            return number
-        if len(tail) > len(closing):
-            break
-    return end
-
-
-def _refuse_move(first: str, at: int, *, is_heredoc: bool) -> None:
-    if is_heredoc or _MOVE.fullmatch(first):
-        raise malformed(
-            at + 1,
-            f"{quoted(first)} changes the directory, which a patch cannot; leave the 'cd' out, and give all paths from "
-            "the root",
-        )
