@@ -9,6 +9,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,9 @@ from tests.storage.folder.journals import STREAM
 from weakfs.storage import Checkpoint, LeaseLost, StorageError, StreamConflict
 from weakfs.storage.folder import FolderEventStore
 from weakfs.storage.folder import files as files_module
+from weakfs.storage.folder.stream import locked_stream
 from weakfs.storage.folder.stream import stream as stream_module
+from weakfs.storage.stream_handle import StreamHandle
 
 # Appends its own frames until it has appended this many; the number of the head decides whose turn it is.
 WRITER = """
@@ -54,6 +57,48 @@ def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
         assert [frame for frame in frames if frame[0] == name] == [f"{name} {number}" for number in range(count)]
     digests = [frame.encode().hex() for frame in frames]
     assert store.has_contents(STREAM, digests) == set(digests)
+
+
+@pytest.mark.parametrize("stream", [STREAM, StreamHandle(STREAM)])
+@pytest.mark.parametrize("first", [[b"first"], [], [b"same"]])
+def test_a_stream_that_another_process_creates_first_is_appended_to_only_if_it_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, first: list[bytes]
+) -> None:
+    create_segment = locked_stream.create_segment
+    other = FolderEventStore(tmp_path)
+
+    def create_later(*arguments: Any) -> None:
+        # Another process is faster.
+        monkeypatch.undo()
+        other.append(STREAM, 0, first, contents={"ab": b"1"})
+        create_segment(*arguments)
+
+    monkeypatch.setattr(locked_stream, "create_segment", create_later)
+    store = FolderEventStore(tmp_path)
+    if first == [b"first"]:
+        with pytest.raises(StreamConflict) as caught:
+            store.append(stream, 0, [b"same"])
+        assert (caught.value.expected, caught.value.actual) == (0, 1)
+    else:
+        assert store.append(stream, 0, [b"same"]) == 1
+    assert [frame.data for frame in other.read(STREAM)] == (first or [b"same"])
+
+
+def test_a_lease_that_another_process_takes_before_a_stream_is_created_is_respected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_segment = locked_stream.create_segment
+    other = FolderEventStore(tmp_path)
+
+    def create_later(*arguments: Any) -> None:
+        monkeypatch.undo()
+        other.lease(STREAM, "other", 60)
+        create_segment(*arguments)
+
+    monkeypatch.setattr(locked_stream, "create_segment", create_later)
+    with pytest.raises(LeaseLost):
+        FolderEventStore(tmp_path).append(STREAM, 0, [b"1"])
+    assert other.head(STREAM) == 0
 
 
 def test_a_stopped_process_delays_others_only_up_to_the_timeout(tmp_path: Path) -> None:

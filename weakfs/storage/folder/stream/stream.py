@@ -98,13 +98,14 @@ class Stream(LockedStream):
     ) -> tuple[int, Position]:
         with self.locked():
             self._sync.refuse_after_failure()
-            journal = self.journal_of(name)
-            if journal is None and self._opened is not None:
-                raise StreamConflict(self.name, expected, 0)
-            head = journal.head if journal is not None else 0
-            if expected != head and journal is not None and frames and self._holds(journal, expected, frames):
-                number = expected + len(frames)
-            else:
+            while True:
+                journal = self.journal_of(name)
+                if journal is None and self._opened is not None:
+                    raise StreamConflict(self.name, expected, 0)
+                head = journal.head if journal is not None else 0
+                if expected != head and journal is not None and frames and self._holds(journal, expected, frames):
+                    number = expected + len(frames)
+                    break
                 if fencing is not None or (journal is not None and journal.fencing):
                     check_lease(self, fencing)
                 if expected != head:
@@ -112,11 +113,14 @@ class Stream(LockedStream):
                 if journal is None:
                     if not frames and not contents:
                         return 0, self._sync.reached
-                    journal = self.create()
+                    self.create()
+                    # Another process may have created it first, and appended frames or taken a lease.
+                    continue
                 if journal.active.end >= self.options.segment_size:
                     journal.roll_over()
                 journal.append(frames, contents)
                 number = journal.head
+                break
             self.journal_of(name)
             return number, (journal.active.sequence, journal.active.end)
 
