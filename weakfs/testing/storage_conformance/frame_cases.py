@@ -188,7 +188,7 @@ class FrameCases(EventStoreCases):
             number = store.append("s", acknowledged, [b"on"]) - 1
         except StreamConflict as conflict:
             # One more was stored without being acknowledged. A server may do that a moment after the process died, so
-            # what is stored cannot be asked for before something else was appended.
+            # what is stored is known only once something else was appended.
             number = conflict.actual
             assert store.append("s", number, [b"on"]) == number + 1
         assert number in (acknowledged, acknowledged + 3)

@@ -25,7 +25,7 @@ def read_chat(message: Message, line: int) -> Iterator[Found]:
         function = as_object(entry.get("function"))
         custom = as_object(entry.get("custom"))
         if function is None and custom is not None:
-            # A custom tool takes text instead of arguments; the only one that we have an equivalent of takes a patch.
+            # A custom tool takes text instead of arguments; the only one for which we have an equivalent takes a patch.
             name = "patch" if custom.get("name") == "apply_patch" else "input"
             arguments = {name: custom.get("input")}
             yield from read_call(line, call_id=entry.get("id"), tool=custom.get("name"), arguments=arguments)
