@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weakfs import HostFilesystem, InMemoryFilesystem, Session
+from weakfs import HostFilesystem, InMemoryFilesystem, MountedFilesystem, OverlayFilesystem, Session
 from weakfs.filesystem import Filesystem
 
 
@@ -44,3 +44,12 @@ def test_it_is_complete_if_only_the_backend_was_imported() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "blame\n"
+
+
+def test_a_filesystem_is_not_bound_to_a_new_session_by_mistake(tmp_path: Path) -> None:
+    files = InMemoryFilesystem()
+    (tmp_path / "files").mkdir()
+    host = HostFilesystem(tmp_path / "files", store=tmp_path / "store")
+    for filesystem in (files, host, OverlayFilesystem(files, Session()), MountedFilesystem(files, "/workspace")):
+        with pytest.raises(TypeError, match="cannot bind a filesystem to None; pass a session, such as a fork"):
+            filesystem.bind(None)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.path_lookup import Place
+from weakfs.filesystem.registry import check_bound
 from weakfs.messages import a_type
 from weakfs.reducers import FileTree, MountReport
 from weakfs.reducers.events import Event
@@ -84,6 +85,7 @@ class InMemoryFilesystem(SessionFilesystem):
 
     def bind(self, session: Session) -> InMemoryFilesystem:
         """Return the same filesystem bound to another session, such as a fork."""
+        check_bound(session)
         return InMemoryFilesystem(
             session, limits=self.limits, read_only=self._read_only, follow_symlinks=self.follow_symlinks
         )

@@ -13,7 +13,7 @@ from weakfs.reducers.events import EVENTS
 from weakfs.reducers.mount_points import MOUNT_EVENTS, MOUNT_SLICES
 from weakfs.reducers.process_events import PROCESS_EVENTS, PROCESS_SLICES
 from weakfs.reducers.slices import SLICES
-from weakfs.session import Registry, Session
+from weakfs.session import Registry, Session, SessionView
 
 R = TypeVar("R", bound=Registry)
 
@@ -39,6 +39,12 @@ def session_of_files(session: Session | None) -> Session:
     if _TREES not in session.registry.pools:
         session.include(_file_types())
     return session
+
+
+def check_bound(session: object) -> None:
+    """Raise `TypeError` for what a filesystem cannot be bound to, such as `None`, which would mean a new session."""
+    if not isinstance(session, Session | SessionView):
+        raise TypeError(f"cannot bind a filesystem to {a_type(session)}; pass a session, such as a fork")
 
 
 @cache

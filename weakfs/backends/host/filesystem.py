@@ -24,7 +24,7 @@ from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.limits import checked_limits
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
 from weakfs.filesystem.primitives import check_symlink_policy
-from weakfs.filesystem.registry import session_of_files
+from weakfs.filesystem.registry import check_bound, session_of_files
 from weakfs.platforms import require_linux
 from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
@@ -197,6 +197,7 @@ class HostFilesystem(HostFiles):
 
     def bind(self: Self, session: Session) -> Self:
         """Return the same filesystem bound to another session, such as a fork."""
+        check_bound(session)
         bound = type(self).__new__(type(self))
         kind = self._kinds.kind
         path, name = self._root.path, self._filesystem_id

@@ -24,6 +24,7 @@ from weakfs.backends.overlay.remembered_entries import Reads
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy
 from weakfs.filesystem.paths import Parsed
+from weakfs.filesystem.registry import check_bound
 from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
 from weakfs.reducers.tree import children as maps
@@ -96,6 +97,7 @@ class OverlayFilesystem(SessionFilesystem):
 
     def bind(self, session: Session) -> OverlayFilesystem:
         """Return the same overlay over the same files in another session, such as a fork."""
+        check_bound(session)
         return OverlayFilesystem(
             self.lower,
             session,
