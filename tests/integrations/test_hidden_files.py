@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import tarfile
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -440,3 +441,58 @@ def test_no_other_adapter_reads_withheld_contents() -> None:
     assert "port = 80" in told
     assert "wombat\\n" not in told
     assert "out of answers" in told
+
+
+@pytest.mark.parametrize("effect", ["deny", "blob"])
+@pytest.mark.parametrize("operation", ["list", "search", "stat", "read"])
+def test_no_other_adapter_shows_what_a_rule_hides_of_a_listing_or_a_search(operation: Operation, effect: Any) -> None:
+    from mcp.client.client import Client
+
+    from weakfs.integrations.anthropic import MemoryTool, TextEditorTool
+    from weakfs.integrations.deepagents import WeakfsBackend
+    from weakfs.integrations.mcp import toolset_server
+    from weakfs.integrations.openai_agents import WeakfsSandboxClient
+
+    def files_of(session: Session) -> InMemoryFilesystem:
+        files = InMemoryFilesystem(session)
+        files.write("/memories/shown", "port\n")
+        files.write("/memories/hidden", "wombat\n" * 60606)
+        return files
+
+    size = r"42424\d|414\.3K"
+    session = Session()
+    files = files_of(session)
+
+    def rules(at: str = "") -> Policy:
+        rule = PolicyRule(effect=effect, operations=[operation], paths=f"{at}/memories/hidden", reason="not here")
+        return Policy([rule])
+
+    backend = WeakfsBackend(session, files, policy=rules())
+    memory, editor = MemoryTool(session, files, policy=rules()), TextEditorTool(session, files, policy=rules())
+
+    async def resources() -> str:
+        async with Client(toolset_server(Toolset(session, files, policy=rules()))) as client:
+            return repr(await client.list_resources()) + repr(await client.read_resource("weakfs:///memories"))
+
+    async def sandbox() -> object:
+        made = await WeakfsSandboxClient(files=files_of, policy=rules("/workspace")).create()
+        await made.start()
+        return await made.ls("memories")
+
+    listings = [
+        lambda: backend.ls("/memories"),
+        lambda: memory.call({"command": "view", "path": "/memories"}),
+        lambda: editor.call({"command": "view", "path": "/memories"}),
+        resources,
+        sandbox,
+    ]
+    searches = [lambda: backend.glob("**/*"), lambda: backend.grep("wom", max_count=3)]
+    for kind, acts in (("list", listings), ("search", searches)):
+        for act in acts:
+            told = asyncio.run(gathered(partial(_performed, act)))
+            # A refusal may name the file if listings show it.
+            assert operation != kind or "/memories/hidden" not in told, told
+            assert operation != "stat" or not re.search(size, told), told
+            assert operation not in ("read", "search") or SECRET not in told, told
+    assert "shown" in str(backend.ls("/memories"))
+    assert operation in ("list", "search") or "hidden" in str(backend.glob("**/*"))

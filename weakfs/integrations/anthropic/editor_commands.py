@@ -12,7 +12,7 @@ from weakfs.filesystem import Filesystem, normalize
 from weakfs.integrations.anthropic.memory_commands import Refused, numbered, shown_places
 from weakfs.messages import clip
 from weakfs.tools import Receipt, Tool, ToolCall, ToolContext, ToolResult, require_filesystem
-from weakfs.tools.permissions import GuardedFilesystem, check_fits_inline, check_may_show
+from weakfs.tools.permissions import GuardedFilesystem, check_fits_inline, check_may_show, shows
 from weakfs.tools.results import answer_verbatim, summarize
 
 # The number of lines shown before and after a change.
@@ -86,7 +86,7 @@ def _view(params: EditorParams, files: Filesystem, max_characters: int | None) -
     if files.is_directory(path):
         if params.view_range is not None:
             raise Refused("The `view_range` parameter is not allowed when `path` points to a directory.")
-        below = (one.path for one in files.walk(path) if _is_shown(one.path, path))
+        below = (one.path for one in files.walk(path) if _is_shown(one.path, path) and shows(files, "list", one.path))
         listing = "\n".join((path, *sorted(below)))
         return (
             f"Here's the files and directories up to 2 levels deep in {params.path}, excluding hidden items:\n"

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from weakfs.filesystem import Filesystem
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
-from weakfs.tools.permissions import check_fits_inline, check_may_show
+from weakfs.tools.permissions import check_fits_inline, check_may_show, check_shows_size, shows
 from weakfs.tools.results import answer_verbatim, summarize
 
 ROOT = "/memories"
@@ -251,13 +251,14 @@ def _listed(files: Filesystem, path: str, name: str, depth: int) -> Iterator[tup
         return
     for entry in sorted(files.list(path), key=lambda entry: entry.name):
         shown = f"{name}/{entry.name}" if name else entry.name
-        if entry.name.startswith(".") or entry.is_symlink:
+        if entry.name.startswith(".") or entry.is_symlink or not shows(files, "list", entry.path):
             continue
         if entry.is_directory:
             yield DIRECTORY_SIZE, f"{shown}/"
             if depth < 2:
                 yield from _listed(files, entry.path, shown, depth + 1)
         else:
+            check_shows_size(files, entry.path)
             yield files.stat(entry.path).size_bytes, shown
 
 

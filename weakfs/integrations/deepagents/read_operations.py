@@ -27,7 +27,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.integrations.deepagents.exchange import Dialect, answered, exchange_of
 from weakfs.messages import plural
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
-from weakfs.tools.permissions import check_fits_inline, read_shown
+from weakfs.tools.permissions import check_fits_inline, read_shown, shows
 
 # The maximum number of matches of a search; the result says if there are more.
 MAX_MATCHES = 10_000
@@ -80,7 +80,7 @@ def ls(params: PathParams, *, context: ToolContext) -> ToolResult[Receipt]:
     """List a directory."""
     fs = require_filesystem(context)
     entries = fs.list(params.path)
-    infos = [_info(fs, entry) for entry in entries]
+    infos = [_info(fs, entry) for entry in entries if shows(fs, "list", entry.path)]
     return answered(context, LsResult(entries=infos), plural(len(infos), "entry"))
 
 
@@ -119,6 +119,8 @@ def grep(params: GrepParams, *, context: ToolContext) -> ToolResult[Receipt]:
     matches: list[GrepMatch] = []
     is_cut = getattr(found, "truncated", False)
     for hit in found:
+        if not shows(fs, "search", hit.path):
+            continue
         if includes is not None and not includes(hit.path[len(base) + 1 :] or hit.path.rpartition("/")[2]):
             continue
         if len(matches) >= most:
@@ -140,7 +142,7 @@ def glob(params: GlobParams, *, context: ToolContext) -> ToolResult[Receipt]:
     is_cut = False
     for entry in fs.walk(top):
         is_wanted = entry.is_file or (entry.is_directory and dialect == "sandbox")
-        if is_wanted and includes(entry.path[len(base) + 1 :]):
+        if is_wanted and shows(fs, "search", entry.path) and includes(entry.path[len(base) + 1 :]):
             if len(matches) == MAX_MATCHES:
                 is_cut = True
                 break
@@ -228,6 +230,8 @@ def _described(info: FileInfo, found: FileStat) -> FileInfo:
 
 def _info(fs: Filesystem, entry: FileEntry) -> FileInfo:
     info = FileInfo(path=entry.path, is_dir=entry.is_directory)
+    if not shows(fs, "stat", entry.path):
+        return info
     try:
         return _described(info, fs.stat(entry.path))
     except OSError:

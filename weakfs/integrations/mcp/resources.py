@@ -22,7 +22,7 @@ from weakfs.integrations.mcp.calls import Context, caller_of
 from weakfs.integrations.past_files import past_files
 from weakfs.session import SessionError
 from weakfs.tools import Toolset
-from weakfs.tools.permissions import check_fits_inline, read_shown
+from weakfs.tools.permissions import check_fits_inline, read_shown, shows
 
 SCHEME = "weakfs"
 PAGE = 500
@@ -120,8 +120,8 @@ class Resources:
 def _contents(uri: str, path: str, files: Filesystem) -> types.TextResourceContents | types.BlobResourceContents:
     """Return the contents of a file, or the entries of a directory as JSON."""
     if files.is_directory(path):
-        kinds = {one.name: "directory" if one.is_directory else "file" for one in files.list(path)}
-        entries = [{"name": name, "type": kind} for name, kind in kinds.items()]
+        shown = [one for one in files.list(path) if shows(files, "list", one.path)]
+        entries = [{"name": one.name, "type": "directory" if one.is_directory else "file"} for one in shown]
         return types.TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(entries))
     found = read_shown(files, path)
     check_fits_inline(files, found.path, found.content)
@@ -164,9 +164,11 @@ def _files(files: Filesystem, after: str | None) -> Iterator[FileEntry]:
         entry = next(stack[-1], None)
         if entry is None:
             stack.pop()
-        elif entry.name.startswith(".") or (after is not None and _is_before(entry.path, after)):
             continue
-        elif entry.is_directory:
+        is_passed = after is not None and _is_before(entry.path, after)
+        if is_passed or entry.name.startswith(".") or not shows(files, "list", entry.path):
+            continue
+        if entry.is_directory:
             with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
                 stack.append(iter(_by_name(files.list(entry.path))))
         elif entry.path != after:

@@ -16,7 +16,7 @@ from weakfs.processes import CommandOptions
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
-from weakfs.tools.permissions import Operation, check_fits_inline, read_shown
+from weakfs.tools.permissions import Operation, check_fits_inline, check_shows_size, read_shown, shows
 from weakfs.tools.results import answer, summarize
 
 # Replaces output that a capability keeps out of answers.
@@ -120,6 +120,9 @@ def entries_of(place: str, files: Filesystem) -> list[FileEntry]:
     """List a directory as the SDK does."""
     listed: list[FileEntry] = []
     for entry in files.list(place):
+        if not shows(files, "list", entry.path):
+            continue
+        check_shows_size(files, entry.path)
         found = files.stat(entry.path)
         kind = EntryKind.OTHER
         if entry.is_symlink:

@@ -13,7 +13,15 @@ from weakfs.lazy_names import lazy_names
 if TYPE_CHECKING:
     from weakfs.tools.permissions.capability import Capability
     from weakfs.tools.permissions.decisions import Access
-    from weakfs.tools.permissions.guard import check_fits_inline, check_may_show, guarded, may_show, read_shown
+    from weakfs.tools.permissions.guard import (
+        check_fits_inline,
+        check_may_show,
+        check_shows_size,
+        guarded,
+        may_show,
+        read_shown,
+        shows,
+    )
     from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
     from weakfs.tools.permissions.operations import CONTENTS, Operation
     from weakfs.tools.permissions.rules import PathPolicy, PolicyRule, Visibility
@@ -29,9 +37,11 @@ __all__ = [
     "Visibility",
     "check_fits_inline",
     "check_may_show",
+    "check_shows_size",
     "guarded",
     "may_show",
     "read_shown",
+    "shows",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -39,7 +49,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "capability": "Capability",
         "decisions": "Access",
-        "guard": "check_fits_inline check_may_show guarded may_show read_shown",
+        "guard": "check_fits_inline check_may_show check_shows_size guarded may_show read_shown shows",
         "guarded_filesystem": "GuardedFilesystem",
         "operations": "CONTENTS Operation",
         "rules": "PathPolicy PolicyRule Visibility",

@@ -142,6 +142,10 @@ class Access:
         """Return whether a listing shows a path."""
         return self.plain().permits("list", path) and self.policy.visibility("list", path) == Visibility.SHOWN
 
+    def shows(self, operation: Operation, path: str) -> bool:
+        """Return whether an answer may show what an operation finds at a path; the capability is not consulted."""
+        return self.policy.visibility(operation, path) == Visibility.SHOWN
+
     def check_transfer(
         self,
         source: str,
@@ -218,10 +222,6 @@ class Access:
             raise LimitExceeded(
                 f"cannot write {path!r}: it has {plural(size, 'byte')} and the limit of one write is {most}; split it"
             )
-
-    def may_measure(self, path: str) -> bool:
-        """Return whether an answer may depend on the size of a file: not if a rule of the policy hides its status."""
-        return self.policy.visibility("stat", path) == Visibility.SHOWN
 
     def check_unmeasured(self, path: str, why: str) -> None:
         """Raise `LimitExceeded` if the size of a write is limited; for writes whose size no answer may reveal."""

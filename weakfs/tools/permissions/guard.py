@@ -43,6 +43,28 @@ def may_show(filesystem: Filesystem | None, path: str) -> bool:
     return guard is None or guard.may_show(path)
 
 
+def shows(filesystem: Filesystem | None, operation: Operation, path: str) -> bool:
+    """Return whether an answer may show what a permitted operation finds at a path, such as a name or a size.
+
+    For answers that cannot refer to a blob instead.
+    """
+    guard = guard_of(filesystem)
+    return guard is None or guard.shows(operation, path)
+
+
+def check_shows_size(filesystem: Filesystem | None, path: str) -> None:
+    """Raise `PermissionError` if no answer may show the size of a file, for listings that must have it."""
+    if not shows(filesystem, "stat", path):
+        from weakfs.filesystem.errors import fault
+
+        raise fault(
+            PermissionError,
+            EACCES,
+            f"cannot list the directory of {path!r}: the policy keeps the size of that file out of answers, and a "
+            f"listing shows it; use the files by name",
+        )
+
+
 def check_may_show(filesystem: Filesystem | None, path: str) -> None:
     """Raise `PermissionError` if no answer may quote a file, for answers that consist of its contents alone."""
     if not may_show(filesystem, path):

@@ -116,6 +116,10 @@ class GuardedFilesystem:
         """Return whether an answer may name an entry that the call did not name: one that a listing shows."""
         return self._access.may_list(path)
 
+    def shows(self, operation: Operation, path: str) -> bool:
+        """Return whether an answer may show what an operation finds at a path, as far as the policy is concerned."""
+        return self._access.shows(operation, path)
+
     def check_included(self, operation: Operation) -> None:
         """Raise `OperationForbidden` if the capability does not include an operation, for calls without paths."""
         self._access.check_included(operation)

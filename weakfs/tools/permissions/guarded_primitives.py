@@ -164,7 +164,7 @@ class GuardedPrimitives(BaseFilesystem):
             if isinstance(event, EntryMoved):
                 access.check_below("write", path, source)
             access.check_transfer(path, target, named=(source, destination))
-            if is_measured and type(node) is not FileTree and not access.may_measure(path):
+            if is_measured and type(node) is not FileTree and not access.shows("stat", path):
                 access.check_unmeasured(destination, "the size of a file that would be copied may not be revealed")
             size, below = size + (0 if type(node) is FileTree else size_of(node)), below + 1
         if isinstance(event, EntryMoved):
