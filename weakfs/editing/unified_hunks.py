@@ -15,14 +15,21 @@ Change: TypeAlias = tuple[int, int, int, int]
 
 def hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
     """Yield the hunks between two lists of lines, with three lines of context."""
+    for (start, stop, new_start, new_stop), lines in hunk_bodies(old, new, CONTEXT):
+        yield b"@@ -%s +%s @@\n" % (_range(start, stop), _range(new_start, new_stop))
+        yield from lines
+
+
+def hunk_bodies(old: list[bytes], new: list[bytes], context: int) -> Iterator[tuple[Change, Iterator[bytes]]]:
+    """Yield the place of each hunk, with its lines."""
     group: list[Change] = []
     for change in changes(old, new):
-        if group and change[0] - group[-1][1] > 2 * CONTEXT:
-            yield from _hunk(old, new, group)
+        if group and change[0] - group[-1][1] > 2 * context:
+            yield _with_context(group, context, len(old)), _body(old, new, group, context)
             group = []
         group.append(change)
     if group:
-        yield from _hunk(old, new, group)
+        yield _with_context(group, context, len(old)), _body(old, new, group, context)
 
 
 def count_changes(old: list[bytes], new: list[bytes], *, work: int = WORK) -> tuple[int, int]:
@@ -47,18 +54,19 @@ def changes(old: list[bytes], new: list[bytes], work: int = WORK) -> Iterator[Ch
         i, j = x + length, y + length
 
 
-def _hunk(old: list[bytes], new: list[bytes], group: list[Change]) -> Iterator[bytes]:
-    start, stop = max(group[0][0] - CONTEXT, 0), min(group[-1][1] + CONTEXT, len(old))
-    new_start = group[0][2] - (group[0][0] - start)
-    new_stop = group[-1][3] + (stop - group[-1][1])
-    yield b"@@ -%s +%s @@\n" % (_range(start, stop), _range(new_start, new_stop))
-    at = start
+def _with_context(group: list[Change], context: int, length: int) -> Change:
+    before, after = min(context, group[0][0]), min(context, length - group[-1][1])
+    return group[0][0] - before, group[-1][1] + after, group[0][2] - before, group[-1][3] + after
+
+
+def _body(old: list[bytes], new: list[bytes], group: list[Change], context: int) -> Iterator[bytes]:
+    at, end, _, _ = _with_context(group, context, len(old))
     for old_start, old_stop, insert_start, insert_stop in group:
         yield from _lines(b" ", old[at:old_start])
         yield from _lines(b"-", old[old_start:old_stop])
         yield from _lines(b"+", new[insert_start:insert_stop])
         at = old_stop
-    yield from _lines(b" ", old[at:stop])
+    yield from _lines(b" ", old[at:end])
 
 
 def _range(start: int, stop: int) -> bytes:

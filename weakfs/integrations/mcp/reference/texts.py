@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import datetime
 from unicodedata import normalize
 
-from weakfs.editing.unified_hunks import Change, changes
+from weakfs.editing.unified_hunks import hunk_bodies
 
 CONTEXT = 4
 _UNITS = ("B", "KB", "MB", "GB", "TB")
@@ -77,7 +78,7 @@ def fenced_diff(name: str, before: str, after: str) -> str:
     """Return the difference of two texts with LF line endings in a code fence, as the reference server does."""
     old, new = _lines(before), _lines(after)
     head = f"Index: {name}\n{'=' * 67}\n--- {name}\toriginal\n+++ {name}\tmodified\n"
-    diff = head + "".join(_hunk(old, new, group) for group in _groups([*changes(old, new)]))
+    diff = head + b"".join(_hunks(old, new)).decode("utf-8", "surrogatepass")
     fence = "```"
     while fence in diff:
         fence += "`"
@@ -89,32 +90,11 @@ def _lines(text: str) -> list[bytes]:
     return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
-def _groups(found: list[Change]) -> list[list[Change]]:
-    groups: list[list[Change]] = []
-    for change in found:
-        if groups and change[0] - groups[-1][-1][1] <= 2 * CONTEXT:
-            groups[-1].append(change)
-        else:
-            groups.append([change])
-    return groups
+def _hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
+    for (start, stop, new_start, new_stop), lines in hunk_bodies(old, new, CONTEXT):
+        yield b"@@ -%s +%s @@\n" % (_range(start, stop), _range(new_start, new_stop))
+        yield from lines
 
 
-def _hunk(old: list[bytes], new: list[bytes], group: list[Change]) -> str:
-    start, stop = max(group[0][0] - CONTEXT, 0), min(group[-1][1] + CONTEXT, len(old))
-    new_start = group[0][2] - (group[0][0] - start)
-    new_stop = group[-1][3] + (stop - group[-1][1])
-    head = f"@@ -{_range(start, stop)} +{_range(new_start, new_stop)} @@\n"
-    found: list[bytes] = []
-    at = start
-    for old_start, old_stop, insert_start, insert_stop in group:
-        found += [b" " + line for line in old[at:old_start]]
-        found += [b"-" + line for line in old[old_start:old_stop]]
-        found += [b"+" + line for line in new[insert_start:insert_stop]]
-        at = old_stop
-    found += [b" " + line for line in old[at:stop]]
-    ended = (line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in found)
-    return head + b"".join(ended).decode("utf-8", "surrogatepass")
-
-
-def _range(start: int, stop: int) -> str:
-    return f"{start + 1 if stop > start else start},{stop - start}"
+def _range(start: int, stop: int) -> bytes:
+    return b"%d,%d" % (start + 1 if stop > start else start, stop - start)
