@@ -142,7 +142,10 @@ class StorageSaver(BaseCheckpointSaver[str]):
         for number, (channel, value) in enumerate(writes):
             index = WRITES_IDX_MAP.get(channel, number)
             header = {"task": task_id, "index": index, "channel": channel, "path": task_path}
-            key, written = f"{directory}{segment(task_id)}/{index}", packed(header, {"value": self._dumped(value)})
+            key, written = (
+                f"{directory}{segment(task_id)}/{index}",
+                packed(header, {"value": self.serde.dumps_typed(value)}),
+            )
             if index < 0:
                 # For errors, interrupts and resumptions, the last write counts.
                 replaced[key] = written
@@ -351,9 +354,6 @@ class StorageSaver(BaseCheckpointSaver[str]):
             versions = self._mapping(key, parts_of(key, value, CHECKPOINT)[1]["checkpoint"])["channel_versions"]
             used.update(place.channel(name, version) for name, version in versions.items())
         return used
-
-    def _dumped(self, value: object) -> Typed:
-        return self.serde.dumps_typed(value)
 
     def _loaded(self, key: str, typed: Typed) -> Any:
         try:

@@ -58,7 +58,7 @@ def _write(path: str, pieces: Iterable[bytes]) -> None:
         mode = _mode_of(path)
         if mode is not None:
             os.fchmod(descriptor, mode)
-        _write_all(descriptor, pieces)
+        _write_pieces(descriptor, pieces)
         os.rename(temporary, path)
     except BaseException:
         _remove(temporary)
@@ -72,7 +72,7 @@ def _write_unlocked(path: str, pieces: Iterable[bytes], folder: str, prefix: str
     descriptor, temporary = mkstemp(prefix=prefix, suffix=".tmp", dir=folder or ".")
     try:
         try:
-            _write_all(descriptor, pieces)
+            _write_pieces(descriptor, pieces)
         finally:
             os.close(descriptor)
         # Windows cannot rename an open file, and only `replace` can overwrite another one.
@@ -97,12 +97,17 @@ def _mode_of(path: str) -> int | None:
     return status.st_mode & 0o777
 
 
-def _write_all(descriptor: int, pieces: Iterable[bytes]) -> None:
+def _write_pieces(descriptor: int, pieces: Iterable[bytes]) -> None:
     for piece in pieces:
-        view = memoryview(piece)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        write_all(descriptor, piece)
     os.fsync(descriptor)
+
+
+def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
+    """Write all bytes, in as many calls as necessary."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
 def unsaved(path: str, error: OSError) -> OSError:

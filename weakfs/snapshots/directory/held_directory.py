@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from errno import EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, ESTALE
 from threading import get_ident
 
-from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH
 from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.directory import entries as own
 from weakfs.snapshots.directory import openat2
@@ -21,7 +21,6 @@ from weakfs.snapshots.directory import openat2
 DIRECTORY = own.DIRECTORY
 # Opens a directory that may be searched even if it may not be listed.
 PASSAGE = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
 
 # Errors meaning that nothing is at a path: no entry, a non-directory above it, a name that no entry can have.
 ABSENT = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, ESTALE)
@@ -91,7 +90,7 @@ class HeldDirectory:
         """Open a regular file for reading; other kinds of entries are never opened in a way that could affect them."""
         with Parent(self, segments) as (directory, name):
             check_regular(os.stat(name, dir_fd=directory, follow_symlinks=False))
-            descriptor = os.open(name, READ, dir_fd=directory)
+            descriptor = os.open(name, own.READ, dir_fd=directory)
         try:
             check_regular(os.fstat(descriptor))
         except OSError:

@@ -19,8 +19,8 @@ from weakfs.session.blobs.rope import Content
 from weakfs.session.blobs.sparse import PIECE, read_pieces
 from weakfs.session.interruption import check_interrupted, checked_between, is_interruptible
 from weakfs.snapshots.directory.birth_time import birth_time
-from weakfs.snapshots.directory.entries import canonical_name, host_bytes
-from weakfs.snapshots.directory.held_directory import ABSENT, PASSAGE, READ, HeldDirectory, Parent, check_regular
+from weakfs.snapshots.directory.entries import READ, canonical_name, host_bytes
+from weakfs.snapshots.directory.held_directory import ABSENT, PASSAGE, HeldDirectory, Parent, check_regular
 
 # Interruption is checked once per this many directory entries.
 STRIDE = 256

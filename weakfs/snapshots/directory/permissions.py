@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import stat
 
-from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH
+from weakfs.snapshots.directory.entries import READ
 
-READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 # Opens a handle to an entry that may not be read. It can be changed and reopened only through /proc.
 HANDLE = O_PATH | O_NOFOLLOW | O_CLOEXEC
 

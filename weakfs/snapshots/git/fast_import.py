@@ -15,7 +15,7 @@ from typing import NoReturn, cast
 
 from weakfs.platforms import fcntl
 from weakfs.session.blobs.sparse import PIECE
-from weakfs.session.files.atomic_write import sync_folder
+from weakfs.session.files.atomic_write import sync_folder, write_all
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.git.command import failure, start, writing
 from weakfs.snapshots.store import atomic_files as disk
@@ -158,7 +158,7 @@ class FastImport:
         process = cast("subprocess.Popen[bytes]", self._process)
         assert process.stdin is not None
         try:
-            disk.write_all(process.stdin.fileno(), data)
+            write_all(process.stdin.fileno(), data)
         except BrokenPipeError:
             process.wait()
             self._fail()

@@ -25,8 +25,8 @@ from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, tree_of
 from weakfs.search import GlobPattern
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.session.interruption import check_interrupted, is_interruption
+from weakfs.snapshots.directory.entries import READ
 
-READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 READ_FOLLOWING = os.O_RDONLY | O_NONBLOCK | O_CLOEXEC
 # Opens a handle to an entry without opening the entry itself: opening a device or a FIFO may have side effects.
 HANDLE = O_PATH | O_CLOEXEC

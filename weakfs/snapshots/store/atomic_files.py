@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import NOT_A_REGULAR_FILE, fcntl, open_regular_file
-from weakfs.session.files.atomic_write import sync_folder
+from weakfs.session.files.atomic_write import sync_folder, write_all
 
 TEMPORARY = ".writing-"
 
@@ -23,13 +23,6 @@ TEMPORARY = ".writing-"
 SMALL = 1 << 24
 
 _counter = itertools.count()
-
-
-def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
-    """Write all bytes, in as many calls as necessary."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def read_small(path: str) -> bytes:
