@@ -9,15 +9,12 @@ import re
 from base64 import b64decode, b64encode
 from typing import Any, cast
 
-import orjson
-
 from weakfs.class_decorators import frozen
 from weakfs.messages import clip, one_line
 from weakfs.tools import ToolCall
+from weakfs.tools.calls.call_json import recorded
 
 TOOL = "git_commit"
-# Arguments up to this size are text in the call; see `ToolCall`.
-INLINE = 1024
 _ID = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # The author and committer lines that git fast-import writes unchanged.
 _PERSON = re.compile(rb"(?P<name>[^<>\n\0]*?) ?<[^<>\n\0]*> (?P<seconds>[0-9]{1,12}) [+-](?:0[0-9]|1[0-3])[0-5][0-9]")
@@ -67,12 +64,11 @@ def call_of(commit: GitCommit, first: int | None, last: int | None) -> ToolCall:
         "message": _text(commit.message),
         "plain": commit.is_plain,
     }
-    written = orjson.dumps(arguments)
     subject = clip(one_line(commit.message.split(b"\n", 1)[0].decode("utf-8", "replace")), 200)
     return ToolCall(
         commit.object_id,
         TOOL,
-        written.decode() if len(written) <= INLINE else written,
+        recorded(arguments),
         "{}",
         "ok",
         None,
