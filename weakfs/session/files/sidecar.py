@@ -300,6 +300,8 @@ class BlobFolder:
 
     def _clear_new(self) -> None:
         folder = os.path.join(self.path, NEW)
+        if not os.path.lexists(folder):
+            return
         if os.path.islink(folder) or not os.path.isdir(folder):
             self._remove_file(folder)
             return
