@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weakfs.editing import AmbiguousTarget, EditError, NoChange, TargetNotFound, replace
+from tests.models.cost import lines_of
+from weakfs.editing import AmbiguousTarget, EditError, NoChange, TargetNotFound, reindentation, replace
 
 # The reason, the file, the old text, the new text, and what the file contains afterwards.
 FITTED = [
@@ -429,3 +430,12 @@ def test_more_deeply_indented_lines_stay_so_with_the_indentation_step_of_the_fil
     # If the first line has no indentation in the given text, the width of the steps there is not certain.
     if given_base and not is_first_line_bare:
         assert done.text == above + shown(nested, unit, base).replace("b =", "b  =") + "\n"
+
+
+def test_indenting_many_lines_takes_linear_time() -> None:
+    def indent(count: int) -> None:
+        old = "".join(f"def f{number}():\n    return {number}\n" for number in range(count))
+        text = "".join(f"    {line}\n" for line in old.splitlines())
+        assert replace(text, old, old.replace("return", "x = 1\n    return")).count == 1
+
+    assert lines_of(lambda: indent(120), reindentation) < 3 * lines_of(lambda: indent(60), reindentation)

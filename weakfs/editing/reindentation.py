@@ -250,14 +250,8 @@ class Reindentation:
 
     def _same_depth(self, number: int, quoted: str) -> str | None:
         """Return the file's indentation of lines quoted with the same one, or `None` if there are none."""
-        in_string = self._new_contexts[number].in_string
-        alike = [
-            (at, line)
-            for at, line in enumerate(self.old)
-            if line.indent == quoted and line.actual is not None and (at or not self.hangs)
-            if self._old_contexts[at].in_string == in_string
-        ]
-        if len({line.actual for _, line in alike}) < 2:
+        alike, are_same = self._alike.get((quoted, self._new_contexts[number].in_string), ((), True))
+        if are_same:
             return alike[0][1].actual if alike else None
         for at, line in alike:
             if at == self._matched.get(number):
@@ -270,6 +264,15 @@ class Reindentation:
         if (here or (above and below)) and len({line.actual for line in near}) == 1:
             return near[0].actual
         raise contradiction(near[0], next(line for _, line in alike if line.actual != near[0].actual))
+
+    @cached_property
+    def _alike(self) -> dict[tuple[str, bool], tuple[list[tuple[int, OldLine]], bool]]:
+        """The old lines by indentation, inside and outside of strings, and whether the file indents them all alike."""
+        found: dict[tuple[str, bool], list[tuple[int, OldLine]]] = {}
+        for at, line in enumerate(self.old):
+            if line.actual is not None and (at or not self.hangs):
+                found.setdefault((line.indent, self._old_contexts[at].in_string), []).append((at, line))
+        return {key: (lines, len({line.actual for _, line in lines}) == 1) for key, lines in found.items()}
 
     @cached_property
     def _matched(self) -> dict[int, int]:
