@@ -136,3 +136,50 @@ def test_undoing_a_command_keeps_earlier_changes_by_a_person(tmp_path: Path) -> 
         (root / "made").write_text("2\n")
     desk.session.revert("sh")
     assert {entry.name: entry.read_text() for entry in root.iterdir()} == {"a": "1\n", "new": "mine\n"}
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("how", ["undo", "revert", "command"])
+def test_a_change_made_before_a_call_on_a_fork_is_kept_when_the_call_is_undone(
+    tmp_path: Path, how: str, is_known: bool
+) -> None:
+    path = tmp_path / "root" / "a"
+    path.parent.mkdir()
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    session = files.session
+    if is_known:
+        files.write("/a", "ours\n")
+    path.write_text("theirs\n")
+    fork = session.fork()
+    bound = files.bind(fork)
+    with fork.transaction(cause="call"):
+        if how == "command":
+            with bound.checkout():
+                path.write_text("of the call\n")
+        else:
+            bound.write("/a", "of the call\n")
+    session.merge(fork)
+
+    done = session.undo() if how != "revert" else session.revert("call")
+
+    assert path.read_text() == "theirs\n"
+    assert done.paths == ("/a",)
+    session.undo() if how == "revert" else session.redo()
+    assert path.read_text() == "of the call\n"
+
+
+def test_changes_between_merges_of_one_fork_are_kept_when_each_is_undone(tmp_path: Path) -> None:
+    path = tmp_path / "root" / "a"
+    path.parent.mkdir()
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    session = files.session
+    fork = session.fork()
+    bound = files.bind(fork)
+    for number in (1, 2):
+        path.write_text(f"theirs {number}\n")
+        bound.write("/a", f"of the fork {number}\n")
+        bound.write(f"/{number}", "new\n")
+        session.merge(fork)
+    session.undo()
+    assert path.read_text() == "theirs 2\n"
+    assert sorted(one.name for one in path.parent.iterdir()) == ["1", "a"]

@@ -9,6 +9,7 @@ from typing import Any
 
 from weakfs.session.errors import SessionError
 from weakfs.session.external import Reversible
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.reduction import Row, advance
 from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Timeline
@@ -17,7 +18,7 @@ from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import GoBack
 from weakfs.session.slices.table import Table
 from weakfs.session.transactions.forks import Forks
-from weakfs.session.undo.operations import ROLLED_BACK, Operation, Span
+from weakfs.session.undo.operations import ROLLED_BACK, Operation, Span, merges
 
 # Moments at most this many records apart are read in one pass.
 MOST_SHARED = 5_000
@@ -83,13 +84,45 @@ class Moments(Forks):
                 found.append(seq)
             elif row[2] == ROLLED_BACK:
                 found = [one for one in found if one <= row[3][0]]
-        states = self._around(line, span)
-        states |= self._states(line, {*found, *(seq - 1 for seq in found)} - states.keys())
-        files = {seq: external.known(view, self._present(line)) for seq, view in states.items()}
-        files_before = files[before]
-        for seq in found:
-            files_before = external.merged(files[seq - 1], files_before, files[seq], resolver=Resolver("theirs"))
-        return files_before, files[last]
+        present, around = self._present(line), self._around(line, span)
+        files_before, files_after = (external.known(around[seq], present) for seq in (before, last))
+        for then, now in self._around_each(line, found):
+            files = (external.known(view, present) for view in (then, now))
+            files_before = external.merged(next(files), files_before, next(files), resolver=Resolver("theirs"))
+        return files_before, files_after
+
+    def _around_each(self, line: Timeline, numbers: list[int]) -> Iterator[tuple[SessionView, SessionView]]:
+        """Yield the slices before and after each of these records; for a record of a merged fork, those of the fork."""
+        if not numbers:
+            return
+        forks = [
+            (merge, inside)
+            for merge, end in merges(line.rows, line.dropped, line.base.block_end)
+            if (inside := [seq for seq in numbers if merge < seq <= end])
+        ]
+        own = set(numbers).difference(*(inside for _, inside in forks))
+        views = self._states(line, {*own, *(seq - 1 for seq in own)})
+        pairs = {seq: (views[seq - 1], views[seq]) for seq in own}
+        for merge, inside in forks:
+            views = self._states_of_fork(line, merge, {*inside, *(seq - 1 for seq in inside)})
+            # Without the record at which the fork began, these are not known.
+            pairs |= {seq: (views[seq - 1], views[seq]) for seq in inside if seq in views}
+        yield from (pairs[seq] for seq in numbers if seq in pairs)
+
+    def _states_of_fork(self, line: Timeline, merge: int, numbers: set[int]) -> dict[int, SessionView]:
+        """Return the slices of a merged fork after some of its records; for `merge`, those in which it began.
+
+        They are replayed from the record at which it began, so what was merged into it since is part of its changes.
+        """
+        _, _, _, (_, base, count, _, is_renumbered, *_) = next(iter(line.rows.since(merge - 1 - line.dropped)))
+        if not is_renumbered or base < line.dropped:
+            return {}
+        rules = self._rules
+        began = state_at(line, rules, base)
+        mark = Mark(merge, began.state, began.logs, 0)
+        rows = islice(line.rows.since(merge - line.dropped), count)
+        passed = advance(line.past.rules_at(merge, rules), mark, rows, sorted(numbers - {merge}))
+        return {each.seq: SessionView(rules, each.seq, each.state, each.logs) for each in (mark, *passed)}
 
     def _detached(self, line: Timeline, first: int, last: int) -> list[str]:
         """Return the filesystems that records `first + 1` to `last` changed, but that are not attached."""
