@@ -16,7 +16,7 @@ from weakfs.session import Session, SessionView
 class Trees:
     """The files of a session at any of its moments, including everything the session knows about them at its end.
 
-    Files of a lower layer that were read only later are included: they existed at the moment with the same contents.
+    Files of a lower layer that were read only later are included: they existed, with the same contents, at that moment.
     """
 
     def __init__(self, session: Session) -> None:

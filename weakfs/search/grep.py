@@ -55,7 +55,7 @@ _Line = tuple[int, bytes, int, int]
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether `data` counts as a binary file: it has a NUL in its first 8 KiB."""
+    """Return whether `data` counts as binary, that is, has a NUL in its first 8 KiB."""
     return data.find(b"\0", 0, BINARY_PREFIX) >= 0
 
 

@@ -179,7 +179,7 @@ def _unreached(session: Session, work: Rewriting, stores: Iterable[Store | HostF
     taken = (one.filesystem_id for one in session[ExternalFsSnapshot].all())
     searched = {one.filesystem_id for one in stores if isinstance(one, HostFilesystem)}
     for name in dict.fromkeys((*(one.filesystem_id for one in session.attached), *known.trees, *taken)):
-        remedy = "remove it from the files first, or the session records it again"
+        remedy = "remove it from the files first, or the session will record it again"
         if name in searched:
             yield f"the files of {name} as they are now: {remedy}"
         else:

@@ -68,8 +68,8 @@ class WeakfsEnvironment(BaseEnvironment):
     """The files of a session, and commands on them, for `EnvironmentToolset(environment=...)`.
 
     By default the files are the session's own, in memory. Files have the same paths in commands: below `working_dir`,
-    where relative paths start, or the container's own paths for a `ContainerFilesystem`. A command that ends keeps its
-    changes, whatever its exit code; one that times out or is cancelled is undone. Commands run in the sandbox of the
+    where relative paths start, or the container's own paths for a `ContainerFilesystem`. A command's changes are kept
+    if it ends, whatever its exit code, and undone if it times out or is cancelled. Commands run in the sandbox of the
     tool `shell` with the options `shell`. `capability` and `policy` restrict operations, and `caller` is recorded as
     their caller. The session stays open when the environment is closed.
     """

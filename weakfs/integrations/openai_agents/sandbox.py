@@ -54,8 +54,8 @@ FINGERPRINT_VERSION = "weakfs_archive_v1"
 class WeakfsSandboxSession(TerminalSession):
     """A sandbox whose files are those of a weakfs session, below the root of the manifest. The client creates it.
 
-    Every change and every read is a recorded call. A command that ends keeps its changes, whatever its exit code; one
-    that times out or could not run is undone. Commands run in the sandbox of the tool `shell`, as one user, see only
+    Every change and every read is a recorded call. A command's changes are kept if it ends, whatever its exit code,
+    and undone if it times out or cannot run. Commands run in the sandbox of the tool `shell`, as one user, see only
     the workspace and have no network. With `processes` they may keep running, with or without a terminal; their
     changes are then not part of a call.
     """

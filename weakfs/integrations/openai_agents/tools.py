@@ -90,8 +90,8 @@ class SessionEditor:
 class SessionShell:
     """The executor of a `ShellTool`: each command is one call of `shell`.
 
-    A command that ends keeps its changes, whatever its exit code. A command that times out is undone, and the commands
-    after it are not run.
+    A command's changes are kept if it ends, whatever its exit code, and undone if it times out; the commands after one
+    that timed out are not run.
     """
 
     def __init__(self, toolset: Toolset, *, caller: str | None = None) -> None:
