@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.cost import lines_of
-from weakfs.editing import AmbiguousTarget, EditError, NoChange, TargetNotFound, reindentation, replace
+from weakfs.editing import (
+    AmbiguousTarget,
+    EditError,
+    NoChange,
+    TargetNotFound,
+    indentation,
+    layout,
+    reindentation,
+    replace,
+)
 
 # The reason, the file, the old text, the new text, and what the file contains afterwards.
 FITTED = [
@@ -436,6 +445,8 @@ def test_indenting_many_lines_takes_linear_time() -> None:
     def indent(count: int) -> None:
         old = "".join(f"def f{number}():\n    return {number}\n" for number in range(count))
         text = "".join(f"    {line}\n" for line in old.splitlines())
-        assert replace(text, old, old.replace("return", "x = 1\n    return")).count == 1
+        new = old.replace("return", "if x:\n        x = 1\n    return")
+        assert replace(text, old, new).count == 1
 
-    assert lines_of(lambda: indent(120), reindentation) < 3 * lines_of(lambda: indent(60), reindentation)
+    modules = reindentation, indentation, layout
+    assert lines_of(lambda: indent(120), *modules) < 2.5 * lines_of(lambda: indent(60), *modules)

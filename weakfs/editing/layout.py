@@ -259,9 +259,17 @@ class _Place:
             quoted, actual = self._trailing[known]
             if quoted == given and actual is not None:
                 return actual
-        meant = {actual for quoted, actual in self._trailing if quoted == given and actual is not None}
         # If all lines were quoted with trailing white space that the file lacks, new lines get none either.
-        return "" if given and meant == {""} else given
+        return "" if given and self._meant.get(given) == {""} else given
+
+    @cached_property
+    def _meant(self) -> dict[str, set[str]]:
+        """The white space after lines in the file, by what was quoted after them."""
+        meant: dict[str, set[str]] = {}
+        for quoted, actual in self._trailing:
+            if actual is not None:
+                meant.setdefault(quoted, set()).add(actual)
+        return meant
 
     @cached_property
     def _trailing(self) -> list[tuple[str, str | None]]:

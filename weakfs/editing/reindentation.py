@@ -132,6 +132,11 @@ class Reindentation:
         return lines or indents
 
     @cached_property
+    def _step(self) -> int:
+        """One step of the quoted indentations in spaces, 1 if they have none."""
+        return given_step(self._given) or 1
+
+    @cached_property
     def _old_contexts(self) -> list[LineContext]:
         return [*contexts([line.text for line in self.old], self.starts_in_string)]
 
@@ -298,7 +303,7 @@ class Reindentation:
         if "\t" not in further and (
             (mark and len(mark[0]) == len(further) and not LIST_MARK.match(text))
             or opened_at(parent.text) == len(further)
-            or len(further) % (given_step(self._given) or 1)
+            or len(further) % self._step
         ):
             return indent + further
         return indent + self.indents.extra(further)
