@@ -20,6 +20,7 @@ from weakfs.storage import (
     EventStore,
     LeaseLost,
     MemoryStorage,
+    StorageDamaged,
     StorageError,
     aopen_event_store,
     open_event_store,
@@ -81,6 +82,26 @@ def test_a_writer_learns_that_its_session_was_deleted(store: EventStore, on_conf
     assert not files.exists("/b")
     session.checkpoint()
     assert store.get_checkpoint("s") is None
+
+
+def test_a_writer_learns_that_its_session_was_deleted_after_others_had_changed_it(
+    store: EventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, other = (Session.open(store, "s", on_conflict="merge") for _ in range(2))
+    InMemoryFilesystem(other).write("/a", "1")
+    session.refresh()
+    InMemoryFilesystem(other).write("/a", "2")
+    read = type(store).read
+
+    def read_after_deletion(self: EventStore, *arguments: object, **options: object) -> object:
+        monkeypatch.undo()
+        Session.delete(store, "s")
+        return read(self, *arguments, **options)  # type: ignore[arg-type]  # as it was called
+
+    monkeypatch.setattr(type(store), "read", read_after_deletion)
+    with pytest.raises(StorageError, match="it ends at frame 0, before frame 1, which was stored: it was deleted") as e:
+        InMemoryFilesystem(session).write("/b", "1")
+    assert not isinstance(e.value, StorageDamaged)
 
 
 @pytest.mark.parametrize("frames", [1, 3])

@@ -17,6 +17,7 @@ from tests.storage.folder.journals import STREAM
 from weakfs.storage import Checkpoint, LeaseLost, StorageError, StreamConflict
 from weakfs.storage.folder import FolderEventStore
 from weakfs.storage.folder import files as files_module
+from weakfs.storage.folder.journal.journal import create_segment
 from weakfs.storage.folder.stream import locked_stream
 from weakfs.storage.folder.stream import stream as stream_module
 from weakfs.storage.stream_handle import StreamHandle
@@ -64,7 +65,6 @@ def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_a_stream_that_another_process_creates_first_is_appended_to_only_if_it_is_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, first: list[bytes]
 ) -> None:
-    create_segment = locked_stream.create_segment
     other = FolderEventStore(tmp_path)
 
     def create_later(*arguments: Any) -> None:
@@ -87,7 +87,6 @@ def test_a_stream_that_another_process_creates_first_is_appended_to_only_if_it_i
 def test_a_lease_that_another_process_takes_before_a_stream_is_created_is_respected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_segment = locked_stream.create_segment
     other = FolderEventStore(tmp_path)
 
     def create_later(*arguments: Any) -> None:
@@ -192,6 +191,37 @@ def test_waiting_appends_share_one_sync(tmp_path: Path, monkeypatch: pytest.Monk
         assert [leader.result(), *(follower.result() for follower in followers)] == list(range(2, 11))
     # One for the append in progress, and one for all that arrived in the meantime.
     assert syncs == 2
+
+
+def test_a_stream_that_was_deleted_and_created_again_is_synced_from_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FolderEventStore(tmp_path, "power")
+    store.append(STREAM, 0, [b"long" * 1000])
+    store.delete(STREAM)
+    synced: list[object] = []
+    monkeypatch.setattr(stream_module, "sync_file", synced.append)
+    for number in range(3):
+        store.append(STREAM, number, [b"short"])
+        assert len(synced) == number + 1
+
+
+def test_a_stream_that_is_deleted_while_it_is_synced_can_be_created_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = FolderEventStore(tmp_path, "manual"), FolderEventStore(tmp_path)
+    sync_file = files_module.sync_file
+
+    def sync_after_deletion(file: Any) -> None:
+        monkeypatch.undo()
+        other.delete(STREAM)
+        sync_file(file)
+
+    store.append(STREAM, 0, [b"1"])
+    monkeypatch.setattr(stream_module, "sync_file", sync_after_deletion)
+    store.flush()
+    assert store.head(STREAM) == 0
+    assert store.append(STREAM, 0, [b"2"]) == 1
 
 
 def test_only_durability_power_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

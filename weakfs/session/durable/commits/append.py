@@ -12,7 +12,7 @@ from weakfs.session.durable.refresh import take, undo_failed
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external import CommitPlace, Journal, prepare_all
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.operations import PutContents, Read
+from weakfs.session.transactions.operations import Head, PutContents, Read
 from weakfs.session.transactions.steps import Steps
 from weakfs.storage.errors import StorageDamaged, StreamConflict
 
@@ -44,6 +44,10 @@ def append(
         others = list((yield Read(log.stream, log.head)))
         if not others:
             log.prepared = None
+            found: int = yield Head(log.stream)
+            if found < conflict.actual:
+                # It was deleted in the meantime.
+                raise log.gone("change", found) from None
             raise frames_missing(log.stream, log.store.url, log.head, conflict.actual) from None
         first = name_of(others[0])
         if first == names[0]:

@@ -18,11 +18,11 @@ class GroupSync:
     next sync would succeed without it.
     """
 
-    def __init__(self, stream: str) -> None:
+    def __init__(self, stream: str, failure: OSError | None = None) -> None:
         self._stream = stream
         self._leading = Lock()
         self.reached: Position = (0, 0)
-        self.failure: OSError | None = None
+        self.failure = failure
 
     def wait(self, position: Position, sync: Callable[[], Position]) -> None:
         """Return once everything up to `position` is on the disk. `sync` returns the position up to which it synced.

@@ -44,6 +44,8 @@ class LockedStream:
         # The same journal if `Stream.append_next` can use it, otherwise `None`.
         self._direct: Journal | None = None
         self._sync = GroupSync(name)
+        # The stream whose syncs `_sync` counts: a deleted one may have had the same name.
+        self._synced_stream: object = None
 
     @property
     def journal(self) -> Journal | None:
@@ -77,12 +79,24 @@ class LockedStream:
             else:
                 self._release_journal()
 
+    def _use(self, journal: Journal | None) -> Journal | None:
+        """Use a journal that was just opened, and return it."""
+        self._opened = journal
+        if journal is not None:
+            active, synced = journal.active, self._sync
+            if active.stream_id != self._synced_stream:
+                self._sync, self._synced_stream = GroupSync(self.name), active.stream_id
+            elif synced.reached > (active.sequence, active.end):
+                # A damaged part was given up: what is appended in its place is not on the disk.
+                self._sync = GroupSync(self.name, synced.failure)
+        return journal
+
     def _lock_journal(self) -> None:
         """Open the journal, or read what others have added to it, under the lock of its directory."""
         while True:
             journal = self._opened
             if journal is None:
-                journal = self._opened = self._open()
+                journal = self._use(self._open())
                 if journal is None:
                     return
             else:
@@ -215,14 +229,14 @@ class LockedStream:
                 if error.errno not in (EEXIST, ENOTEMPTY):
                     raise
                 # Another process created it first.
-                journal = self._opened = self._open()
+                journal = self._use(self._open())
                 if journal is not None and journal.is_deleted:
                     self._finish_deletion(journal)
                 continue
             if self.options.is_synced:
                 sync_folder(folder)
             # Its lock has been held since it was created.
-            self._opened = open_journal(self.place, made)
+            self._use(open_journal(self.place, made))
         return self._opened
 
     def delete(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from threading import Condition
 
@@ -247,7 +248,9 @@ class Stream(LockedStream):
         for file in files:
             sync_file(file)
         if reached[0] != synced[0]:
-            self._sync_names(folder)
+            # Its directory is gone if it was deleted in the meantime.
+            with suppress(FileNotFoundError):
+                self._sync_names(folder)
         if not self._mutex.locked():
             # Only used to recognize a torn tail, so it may be out of date.
             with self._mutex:
