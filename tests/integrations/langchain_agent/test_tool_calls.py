@@ -10,7 +10,8 @@ import pytest
 
 from tests.integrations.langchain_agent.conftest import Agent, Note
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
-from weakfs.tools import Policy, ToolCall
+from weakfs.backends import MountedFilesystem
+from weakfs.tools import Capability, Policy, PolicyRule, ToolCall
 
 pytestmark = [pytest.mark.usefixtures("never_hung"), pytest.mark.sampled]
 
@@ -183,6 +184,41 @@ def test_a_refusal_by_the_policy_is_an_answer_that_says_so(is_async: bool) -> No
     assert "secrets stay" in foreign.content
     assert "secrets stay" in own.content
     assert agent.shown() == {}
+
+
+@pytest.mark.parametrize("mounted_at", [None, "/workspace"])
+@pytest.mark.parametrize("bounds", ["policy", "roots", "operations", "size", "count"])
+def test_what_a_tool_may_not_do_is_undone_in_memory_too(bounds: str, mounted_at: str | None, is_async: bool) -> None:
+    session = Session()
+    own = InMemoryFilesystem(session)
+    files, at = (own, "") if mounted_at is None else (MountedFilesystem(own, mounted_at), mounted_at)
+    own.write("/kept/a", "before")
+    rule = PolicyRule(effect="deny", operations=["write"], paths=f"{at}/kept", reason="a rule")
+    given: dict[str, Any] = {
+        "policy": {"policy": Policy([rule])},
+        "roots": {"capability": Capability(fs_roots=[f"{at}/src"])},
+        "operations": {"capability": Capability(allowed_fs_ops=["read"])},
+        "size": {"capability": Capability(max_write_bytes=3)},
+        "count": {"capability": Capability(max_changed_files=1)},
+    }
+
+    def note(path: str) -> str:
+        """Write a note, though it knows nothing of the rules."""
+        own.write(path, "after")
+        own.move(path, f"{path}.new")
+        return "noted"
+
+    toolset = Toolset(session, files, **given[bounds])
+    turns = [("note", {"path": "/kept/a"})], [("note", {"path": "/src/b"})]
+    agent = Agent(toolset, *turns, [], tools=[note], is_async=is_async)
+    refused, allowed = agent.ask()
+    assert refused.status == "error"
+    assert refused.content.startswith("The changes that the tool made were undone: ")
+    assert own.read("/kept/a").content == "before"
+    assert not own.exists("/kept/a.new")
+    # The others bound all files alike.
+    assert (allowed.status == "success") is (bounds in ("policy", "roots"))
+    assert own.exists("/src/b.new") is (bounds in ("policy", "roots"))
 
 
 def test_a_command_returned_by_a_tool_is_kept_and_gets_the_position(toolset: Toolset, is_async: bool) -> None:

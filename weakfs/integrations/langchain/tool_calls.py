@@ -13,13 +13,17 @@ from langgraph.errors import GraphBubbleUp, ParentCommand
 from langgraph.types import Command, Interrupt
 
 from weakfs.backends import InMemoryFilesystem
+from weakfs.backends.checkout import changed_paths
 from weakfs.class_decorators import define
 from weakfs.filesystem import SupportsCheckout
 from weakfs.integrations.langchain.positions import INTERRUPTED
 from weakfs.messages import clip
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree.node import tree_of
 from weakfs.session import Session
 from weakfs.tools import Receipt, ToolContext, ToolResult, Toolset
 from weakfs.tools.calls.external_call import AnyArguments, ExternalTool
+from weakfs.tools.permissions.guard import guard_of
 from weakfs.tools.results import answer, failed, summarize
 
 # The answer of a tool: a message, a command, or several of them.
@@ -92,7 +96,7 @@ def messages_of(given: Answer) -> list[ToolMessage]:
 
 def _handle(params: object, *, context: ToolContext) -> ToolResult[object]:
     work: Work = context.adapter  # type: ignore[assignment]  # this module makes every such call
-    with _part_of(work):
+    with _part_of(work), _judged(context):
         try:
             given = work.perform()
         except Exception as error:
@@ -102,12 +106,30 @@ def _handle(params: object, *, context: ToolContext) -> ToolResult[object]:
 
 async def _ahandle(params: object, *, context: ToolContext) -> ToolResult[object]:
     work: Work = context.adapter  # type: ignore[assignment]  # this module makes every such call
-    with _part_of(work):
+    with _part_of(work), _judged(context):
         try:
             given = await cast("Awaitable[Any]", work.perform())
         except Exception as error:
             return work.raised(error)
         return work.ended(given)
+
+
+@contextmanager
+def _judged(context: ToolContext) -> Iterator[None]:
+    """Judge what a tool changed in the session's own files: it used them without a guard.
+
+    Other files are judged by their scan.
+    """
+    guard = guard_of(context.filesystem)
+    if guard is None:
+        yield
+        return
+    before = context.session[FileTree].latest() or tree_of({})
+    yield
+    after = context.session[FileTree].latest() or tree_of({})
+    if after is not before:
+        changed, point = changed_paths(before, after, "/"), guard.mount_point
+        guard.judge_changes(changed if point is None else map(point.mounted, changed))
 
 
 @contextmanager

@@ -434,7 +434,7 @@ class GuardedFilesystem:
         with nullcontext() if self.session is None else self.session.transaction():
             with self._inner.checkout(path, read_back=read_back) as work:
                 yield work
-            self._judge(work.changed)
+            self.judge_changes(work.changed)
 
     @property
     def background(self) -> BackgroundProcesses:
@@ -447,16 +447,15 @@ class GuardedFilesystem:
         self._access.check_unbounded("use processes")
         return self._inner.background
 
-    def _judge(self, changed: tuple[str, ...]) -> None:
-        """Raise if a program made changes that are not allowed."""
-        for path in changed:
-            denial = self._access.denial("write", path)
-            if denial is not None:
-                raise denial
+    def judge_changes(self, changed: Iterable[str]) -> None:
+        """Raise `PermissionError` if changes at these paths, which a program has made already, are not allowed."""
+        paths = tuple(changed)
+        for path in paths:
+            self._access.check("write", path)
             if self._inner.is_file(path):
                 self._access.check_size(path, self._inner.stat(path).size_bytes)
-        if changed:
-            self._access.check_changes(changed)
+        if paths:
+            self._access.check_changes(paths)
 
     def bind(self, session: Session) -> Filesystem:
         """Return the same files of another session, within the same limits."""
