@@ -17,7 +17,7 @@ OutputMode = Literal["auto", "require_inline"]
 # Larger answers are stored as blobs. More than a tool returns by default, and much less than a model can read.
 INLINE = 256 * 1024
 
-ABOUT_MODE = param("auto returns a large result as a blob reference, require_inline fails instead", for_models=False)
+ABOUT_MODE = param("auto returns a large result as a blob reference; require_inline fails instead", for_models=False)
 
 
 def kept_as_blob(
@@ -25,7 +25,7 @@ def kept_as_blob(
 ) -> BlobReference | None:
     """Return the reference that replaces a blob in an answer, or `None` if it goes inline.
 
-    `paths` are the files that these operations took it from: the policy or the capability may keep it out of answers.
+    `operations` read it from the files at `paths`, which the policy or the capability may keep out of answers.
     Raises `InlineTooLarge` if inline is required but not possible.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
