@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.models.host import record
 from tests.models.two_sides import check_history
 from tests.session.undo.desk import LINES, on_host
 from weakfs import HostFilesystem, MergeConflict, SessionError
@@ -183,3 +185,34 @@ def test_changes_between_merges_of_one_fork_are_kept_when_each_is_undone(tmp_pat
     session.undo()
     assert path.read_text() == "theirs 2\n"
     assert sorted(one.name for one in path.parent.iterdir()) == ["1", "a"]
+
+
+@pytest.mark.parametrize("by_others", ["nothing", "an empty directory", "a directory with a file"])
+@pytest.mark.parametrize("known", ["a file", "a directory", "a nested directory"])
+@pytest.mark.parametrize("call", ["write", "move"])
+def test_what_others_did_above_a_path_is_kept_when_a_call_is_undone(
+    tmp_path: Path, known: str, by_others: str, call: str
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    files = HostFilesystem(root, store=tmp_path / "store")
+    files.write("/source", "source\n")
+    files.write({"a file": "/top", "a directory": "/top/old", "a nested directory": "/top/d/old"}[known], "ours\n")
+    if known == "a file":
+        (root / "top").unlink()
+    else:
+        shutil.rmtree(root / "top")
+    if by_others != "nothing":
+        (root / "top").mkdir(mode=0o700)
+    if by_others == "a directory with a file":
+        (root / "top" / "theirs").write_text("theirs\n")
+    before = {path: seen.essence for path, seen in record(root).items()}
+    if call == "write":
+        files.write("/top/d/new", "new\n")
+    else:
+        files.move("/source", "/top/d/new")
+    after = {path: seen.essence for path, seen in record(root).items()}
+    files.session.undo()
+    assert {path: seen.essence for path, seen in record(root).items()} == before
+    files.session.redo()
+    assert {path: seen.essence for path, seen in record(root).items()} == after

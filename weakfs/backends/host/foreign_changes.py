@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from weakfs.backends.host.root import HostRoot
-from weakfs.reducers.apply import segments_of
+from weakfs.reducers.apply import on_entry_found, segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event
 from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree import leaf as leaves
@@ -34,6 +34,10 @@ def found_before(
     for path, place in zip(paths, places, strict=True):
         if path == "/" or place[:1] == ("..",):
             continue
+        replaced = _replaced_above(root, known, path, place, session.now(), filesystem)
+        if replaced is not None:
+            found.append(replaced)
+            known = on_entry_found(known, replaced)
         there = find(known, segments_of(path))
         one = _found(root, place, there, as_whole=as_whole)
         if there is None:
@@ -60,6 +64,27 @@ def by_program(found: list[EntryFound], known: FileTree, expected: FileTree) -> 
         after = remove(expected, segments, seen.at) if node is None else put(expected, segments, node, seen.at)
         for event in events_between(expected, after, at=seen.at, most=None):
             yield attrs.evolve(event, filesystem=seen.filesystem)
+
+
+def _replaced_above(
+    root: HostRoot, known: FileTree, path: str, place: Segments, at: int, filesystem: str
+) -> EntryFound | None:
+    """Return the event for the topmost entry above a path that others removed, or replaced with a directory."""
+    above, disk = segments_of(path)[:-1], root.directory
+    # A path through a link leads to other directories.
+    if place[:-1] != above:
+        return None
+    depths = range(1, len(above) + 1)
+    replaced = next((depth for depth in depths if type(find(known, above[:depth])) is tuple), 0)
+    if disk.status(above) is None:
+        removed = next(depth for depth in depths if disk.status(above[:depth]) is None)
+        if find(known, above[:removed]) is not None:
+            replaced = min(removed, replaced or removed)
+    node = disk.node(above[:replaced]) if replaced else None
+    if not replaced or type(node) is tuple:
+        return None
+    found = EMPTY_TREE if node is None else tree_of({above[replaced - 1]: node})
+    return EntryFound(path_of(above[:replaced]), found, at, filesystem)
 
 
 def _found_above(
