@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from collections.abc import Generator
@@ -21,6 +22,8 @@ from weakfs.storage import StorageError
 
 if TYPE_CHECKING:
     from weakfs import Session
+
+logger = logging.getLogger("weakfs.integrations.mount")
 
 # How long the kernel may cache the status of entries, in seconds: changes by other processes are noticed later anyway.
 CACHE_SECONDS = 1.0
@@ -98,9 +101,11 @@ def _session(where: str, registry: str | None, max_expansion: float | None, *, r
 
 def _follow(session: AnySession) -> None:
     """Show what other processes do in the session, until it is closed."""
-    with suppress(SessionError, StorageError):
+    try:
         for _ in session.watch():
             pass
+    except (SessionError, StorageError) as error:
+        logger.warning("the mount no longer shows what other processes do: %s", error)
 
 
 def _save(session: AnySession, where: str, seen: str | None) -> None:
