@@ -130,7 +130,7 @@ async def serve_http(
 ) -> None:
     """Serve any number of clients over HTTP, until the task is cancelled or the process gets a termination signal.
 
-    Port 0 is any free port. `on_listening` is called with the URL once clients can connect. Raises `OSError` if the
+    Port 0 means any free port. `on_listening` is called with the URL once clients can connect. Raises `OSError` if the
     address cannot be used.
     """
     import uvicorn

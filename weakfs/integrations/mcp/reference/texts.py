@@ -47,7 +47,7 @@ def lf(text: str) -> str:
 
 
 def edited(text: str, old: str, new: str) -> str | None:
-    """Return a text with the first match replaced: an exact match or, failing that, one apart from indentation."""
+    """Return a text with the first match replaced: an exact one or, failing that, one that ignores indentation."""
     if old in text:
         return text.replace(old, new, 1)
     wanted, lines = old.split("\n"), text.split("\n")
