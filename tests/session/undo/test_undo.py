@@ -152,6 +152,20 @@ def test_the_files_of_a_moment_are_restored(desk: Desk) -> None:
     assert (desk.text("/a"), desk.text("/b")) == ("2\n", "3\n")
 
 
+def test_a_call_whose_record_may_have_been_dropped_is_reported_as_such() -> None:
+    session = Session(session_id="s")
+    files = InMemoryFilesystem(session)
+    for number in range(3):
+        with session.transaction(cause=f"c{number}"):
+            files.write(f"/{number}", "x")
+    session.compact(keep=1)
+
+    with pytest.raises(SessionError, match=r"has this cause \(records 1 to 2 were dropped\), except"):
+        session.revert("c0")
+
+    assert session.revert("c2").paths == ("/2",)
+
+
 def test_a_snapshot_is_restored_after_its_records_were_dropped(desk: Desk) -> None:
     desk.write("/a", "1\n")
     desk.write("/sub/b", "2\n")

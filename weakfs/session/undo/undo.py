@@ -82,8 +82,9 @@ class Undo(ThreeWay):
             if isinstance(target, str):
                 spans = spans_of(target, line.rows, line.dropped, line.base.block_end, self._rules.calls)
                 if not spans:
+                    dropped = f" (records 1 to {line.dropped} were dropped)" if line.dropped else ""
                     raise SessionError(
-                        f"cannot revert {target!r}: no record of session {self.session_id!r} has this cause, "
+                        f"cannot revert {target!r}: no record of session {self.session_id!r} has this cause{dropped}, "
                         f"except work that failed and was rolled back; pass the id of a call that changed something"
                     )
             else:
