@@ -34,8 +34,8 @@ class UnknownSnapshot(SessionError, LookupError):
 class MergeConflict(SessionError):
     """Both sides changed the same thing differently; nothing was changed.
 
-    `conflicts` has an entry for each conflict. `paths` names them: the paths of files, the names or tags of other
-    slices.
+    `conflicts` has an entry for each conflict. `paths` names them: the paths of files, and the names or tags of
+    other slices.
     """
 
     def __init__(self, conflicts: tuple[ConflictEntry, ...]) -> None:

@@ -65,7 +65,7 @@ def mount_command(
             suppress(KeyboardInterrupt),
         ):
             out = Output()
-            out.line(f"mounted at {mounted.directory}; to end: fusermount3 -u {mounted.directory}")
+            out.line(f"mounted at {mounted.directory}; to unmount it: fusermount3 -u {mounted.directory}")
             out.flush()
             mounted.wait()
     return DONE
