@@ -47,7 +47,7 @@ def untypographic(text: str) -> str:
 
 def loose(text: str) -> str:
     """Return `text` in a form that ignores case, white space and the like, but keeps the lines. O(text)."""
-    return unrepeated(spaceless(plain(visible(text))).lower())
+    return unrepeated(spaceless(untypographic(visible(text))).lower())
 
 
 def likeness(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) -> float:
