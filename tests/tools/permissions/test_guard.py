@@ -80,6 +80,12 @@ def test_nothing_outside_the_roots_is_reached(files: Filesystem, name: str, argu
     assert files.tree().fingerprint == before
 
 
+def test_without_any_root_no_directory_is_allowed(files: Filesystem) -> None:
+    result = toolset(files, Capability(fs_roots=[])).call("read_file", {"path": "/src/app.py"})
+    assert result.error_code == "path_forbidden"
+    assert result.message == "cannot read '/src/app.py': no directory is allowed; use another tool"
+
+
 def test_inside_the_roots_everything_works(files: Filesystem) -> None:
     tools = toolset(files, Capability(fs_roots=["/src"]))
     more: dict[str, object] = {"path": "/src/lib", "recursive": True}

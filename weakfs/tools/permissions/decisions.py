@@ -81,12 +81,9 @@ class Access:
         if allowed is not None and judged not in allowed:
             return _not_among(allowed, judged)
         if self.roots is not None and not any(is_within(path, root) for root in self.roots):
-            places = ", ".join(self.roots) or "none"
-            return fault(
-                PermissionError,
-                EACCES,
-                f"cannot {judged} {path!r}: it is outside the allowed directories; use a path in {places}",
-            )
+            outside = f"it is outside the allowed directories; use a path in {', '.join(self.roots)}"
+            why = outside if self.roots else "no directory is allowed; use another tool"
+            return fault(PermissionError, EACCES, f"cannot {judged} {path!r}: {why}")
         rule = self.policy.against(judged, path, passing=passing)
         if rule is not None:
             return _denied(rule, judged, path)
