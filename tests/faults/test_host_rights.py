@@ -194,6 +194,38 @@ def test_deleting_a_directory_with_a_mount_point_in_it_succeeds_and_prevents_not
         subprocess.run(["umount", mounted], check=True)
 
 
+@needs_root
+def test_a_mounted_file_that_a_program_changed_is_restored_in_place(place: Path) -> None:
+    outside, mounted = place / "outside", place / "root" / "a"
+    outside.write_text("before\n")
+    os.utime(outside, ns=(0, 10**18))
+    ran = subprocess.run(["mount", "--bind", outside, mounted], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        pytest.skip(f"cannot mount: {ran.stderr}")
+    try:
+        files = HostFilesystem(place / "root", store=place / "store")
+        before = record(place / "root")
+        for _ in range(2):
+            with pytest.raises(RuntimeError), files.checkout():
+                mounted.write_text("of a program\n")
+                mounted.chmod(0o600)
+                raise RuntimeError
+            assert exact(record(place / "root")) == exact(before)
+        files.session.snapshot("before")
+        with files.checkout():
+            mounted.write_text("of another\n")
+        files.session.rollback("before")
+        assert exact(record(place / "root")) == exact(before)
+        with pytest.raises(RuntimeError), files.session.transaction():
+            with files.checkout():
+                mounted.write_text("of a third\n")
+            raise RuntimeError
+        assert exact(record(place / "root")) == exact(before)
+        assert outside.read_text() == "before\n"
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+
+
 @pytest.mark.parametrize("what", ["write", "append"])
 def test_a_read_only_file_is_not_written_even_if_its_directory_allows_replacing_it(
     place: Path, as_nobody: AsNobody, what: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from errno import EINVAL
+from errno import EBUSY, EINVAL
 
 from attrs import evolve, field
 
@@ -215,11 +215,21 @@ def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, 
             continue
         if shared is not None and shared.reason is not None and type(node) is tuple:
             journal.note(segments, shared.reason)
+        mark = journal.mark
         journal.keep(segments)
         if type(node) is not tuple:
             disk.remove(segments)
         if node is not None:
-            rename_or_create(disk, journal, staged, segments, node)
+            try:
+                rename_or_create(disk, journal, staged, segments, node)
+            except OSError as error:
+                status = disk.status(segments)
+                if error.errno != EBUSY or type(node) is not tuple or not is_file(node) or status is None:
+                    raise
+                # A mounted file cannot be replaced.
+                journal.undo(mark)
+                mounted = SharedFile((status.st_dev, status.st_ino), (segments,))
+                overwrite(disk, journal, staged, node, segments, mounted)
         if type(node) is FileTree:
             disk.set_status(segments, mode=node.mode, modified_at=node.modified_at)
     disk.remove(staging)
