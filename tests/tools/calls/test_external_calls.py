@@ -211,6 +211,18 @@ def test_changes_that_a_policy_forbids_are_undone_and_reported(make: Make) -> No
     assert tools.filesystem.read("/dir/b.txt").content == "two\n"
 
 
+def test_changes_through_the_filesystem_that_a_policy_forbids_are_undone_too(make: Make) -> None:
+    tools = make(policy=Policy([PolicyRule(effect="deny", operations=["write"], paths="/dir", reason="frozen")]))
+    files = tools.filesystem
+    before = files.tree().fingerprint
+    with pytest.raises(ExternalCallFailed, match="frozen"), tools.external_call("Write", {}) as call:
+        call.run(lambda: files.write("/dir/new", "x"))
+    assert files.tree().fingerprint == before
+    with tools.external_call("Write", {}) as call:
+        call.run(lambda: files.write("/new", "x"))
+    assert files.read("/new").content == "x"
+
+
 def test_no_call_begins_without_permission_to_write(make: Make) -> None:
     tools = make(capability=Capability(allowed_fs_ops=("read", "stat")))
     call = tools.external_call("Bash", {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -13,13 +13,10 @@ from langgraph.errors import GraphBubbleUp, ParentCommand
 from langgraph.types import Command, Interrupt
 
 from weakfs.backends import InMemoryFilesystem
-from weakfs.backends.checkout import changed_paths
 from weakfs.class_decorators import define
 from weakfs.filesystem import SupportsCheckout
 from weakfs.integrations.langchain.positions import INTERRUPTED
 from weakfs.messages import clip
-from weakfs.reducers import FileTree
-from weakfs.reducers.tree.node import tree_of
 from weakfs.session import Session
 from weakfs.tools import Receipt, ToolContext, ToolResult, Toolset
 from weakfs.tools.calls.external_call import AnyArguments, ExternalTool
@@ -114,22 +111,10 @@ async def _ahandle(params: object, *, context: ToolContext) -> ToolResult[object
         return work.ended(given)
 
 
-@contextmanager
-def _judged(context: ToolContext) -> Iterator[None]:
-    """Judge what a tool changed in the session's own files: it used them without a guard.
-
-    Other files are judged by their scan.
-    """
+def _judged(context: ToolContext) -> AbstractContextManager[object]:
+    """Judge what a tool changed in the session's own files; others are judged by their scan."""
     guard = guard_of(context.filesystem)
-    if guard is None:
-        yield
-        return
-    before = context.session[FileTree].latest() or tree_of({})
-    yield
-    after = context.session[FileTree].latest() or tree_of({})
-    if after is not before:
-        changed, point = changed_paths(before, after, "/"), guard.mount_point
-        guard.judge_changes(changed if point is None else map(point.mounted, changed))
+    return nullcontext() if guard is None else guard.judging_own_files()
 
 
 @contextmanager

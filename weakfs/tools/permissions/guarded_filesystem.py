@@ -36,6 +36,7 @@ from weakfs.filesystem.paths import Parsed
 from weakfs.messages import a_type, plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
+from weakfs.reducers.tree.node import tree_of
 from weakfs.session import MergedPath, Reversion, Session
 from weakfs.session.external import recorded_id
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied, ToolValidationError
@@ -432,7 +433,7 @@ class GuardedFilesystem:
         self._access.check_command()
         # Done in a transaction, so that changes refused at the end can still be undone.
         with nullcontext() if self.session is None else self.session.transaction():
-            with self._inner.checkout(path, read_back=read_back) as work:
+            with self.judging_own_files(), self._inner.checkout(path, read_back=read_back) as work:
                 yield work
             self.judge_changes(work.changed)
 
@@ -446,6 +447,24 @@ class GuardedFilesystem:
         self._access.check_undivided("write", why="use processes")
         self._access.check_unbounded("use processes")
         return self._inner.background
+
+    @contextmanager
+    def judging_own_files(self) -> Iterator[None]:
+        """Judge what the block changes in the session's own files, even if it used them without this guard."""
+        if self.session is None:
+            yield
+            return
+        tree = self.session[FileTree]
+        before = tree.latest()
+        yield
+        after = tree.latest()
+        if after is not before:
+            # Imported here because most calls do not need it.
+            from weakfs.backends.checkout import changed_paths
+
+            nothing, point = tree_of({}), self.mount_point
+            changed = changed_paths(before or nothing, after or nothing, "/")
+            self.judge_changes(changed if point is None else map(point.mounted, changed))
 
     def judge_changes(self, changed: Iterable[str]) -> None:
         """Raise `PermissionError` if changes at these paths, which a program has made already, are not allowed."""
