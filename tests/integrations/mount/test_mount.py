@@ -8,18 +8,14 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.integrations.mount.conftest import Run
-from weakfs import InMemoryFilesystem, Limits, OverlayFilesystem, Policy, PolicyRule, Session, Toolset
+from weakfs import InMemoryFilesystem, Limits, OverlayFilesystem, Policy, PolicyRule, Session
 from weakfs.integrations.mount import MountError, mount
 from weakfs.reducers import FileAppended, FileSpliced, FileWritten
-from weakfs.tools import CONTENTS, ExternalCallFailed
-from weakfs.tools.permissions.operations import Operation
 from weakfs.tools.permissions.rules import Effect
 
 OTHER_PROCESS = [sys.executable, "-c"]
@@ -151,207 +147,6 @@ def test_changes_of_the_session_are_seen_at_once(files: InMemoryFilesystem, plac
         assert run("cat a; stat -c %s a") == "one3\n"
 
 
-# Calls
-
-
-def test_changes_by_a_program_belong_to_the_call(files: InMemoryFilesystem, place: Path) -> None:
-    session = files.session
-    assert session is not None
-    with mount(files, place) as mounted:
-        tools = Toolset(session, mounted.files)
-        with tools.external_call("build", {}, call_id="c1") as call:
-            subprocess.run("echo 1 > made; echo 2 > other", shell=True, cwd=call.directory, check=True)
-        assert call.result is not None
-        assert call.result.success
-        assert call.result.value is not None
-        assert call.result.value.changed_paths == ("/made", "/other")
-        assert {record.cause for record in session.records if isinstance(record.event, FileWritten)} == {"c1"}
-        session.revert("c1")
-        assert list(place.iterdir()) == []
-
-
-def test_a_failed_call_is_undone_with_its_unstored_writes(files: InMemoryFilesystem, place: Path) -> None:
-    session = files.session
-    assert session is not None
-    files.write("/a", "kept")
-    with mount(files, place) as mounted:
-        tools = Toolset(session, mounted.files)
-        with (
-            (place / "a").open("ab", buffering=0) as opened,
-            pytest.raises(RuntimeError, match="half-way"),
-            tools.external_call("build", {}, call_id="c1") as call,
-        ):
-            subprocess.run("rm -rf *; echo 2 > other", shell=True, cwd=call.directory, check=True)
-            opened.write(b"lost")
-            raise RuntimeError("half-way")
-        assert (place / "a").read_text() == "kept"
-        assert os.listdir(place) == ["a"]
-
-
-HIDDEN: list[tuple[Effect, tuple[Operation, ...]]] = [("deny", CONTENTS), ("blob", ("read",))]
-
-
-@pytest.mark.parametrize(("effect", "operations"), HIDDEN)
-def test_no_program_of_a_toolset_sees_files_in_a_mount_that_its_policy_hides(
-    effect: Effect, operations: tuple[Operation, ...], files: InMemoryFilesystem, place: Path
-) -> None:
-    session = files.session
-    assert session is not None
-    files.write("/prod.key", "wombat\n")
-    with mount(files, place) as mounted:
-        rule = PolicyRule(effect=effect, operations=operations, paths=("*.key",), reason="a secret")
-        tools = Toolset(session, mounted.files, policy=Policy([rule]))
-        assert "wombat" not in tools.call("read_file", {"path": "/prod.key"}).message
-        assert tools.call("shell", {"command": "cat *.key"}).error_code == "path_forbidden"
-        with pytest.raises(ExternalCallFailed, match="cannot run a program"):
-            tools.external_call("build", {}).begin()
-
-
-def test_only_one_call_works_in_a_mount(files: InMemoryFilesystem, place: Path) -> None:
-    session = files.session
-    assert session is not None
-    with mount(files, place) as mounted:
-        tools = Toolset(session, mounted.files)
-        with tools.external_call("one", {}) as first:
-            second = tools.external_call("two", {})
-            with pytest.raises(RuntimeError, match="another call is using it"):
-                second.begin()
-            (place / "a").write_text("1")
-        assert first.result is not None
-        assert first.result.success
-        assert files.read("/a").content == "1"
-
-
-def test_a_checkout_is_undone_as_one_operation(files: InMemoryFilesystem, place: Path) -> None:
-    files.write("/a", "1")
-    with mount(files, place) as mounted, mounted.files.checkout() as work:  # type: ignore[attr-defined]
-        subprocess.run("echo 2 > a; mkdir d; echo 2 > d/b", shell=True, cwd=work.directory, check=True)
-    assert files.session is not None
-    files.session.undo()
-    assert [entry.path for entry in files.walk()] == ["/a"]
-    assert files.read("/a").content == "1"
-
-
-def test_set_id_bits_do_not_survive_a_call(files: InMemoryFilesystem, place: Path) -> None:
-    with mount(files, place) as mounted, mounted.files.checkout() as work:  # type: ignore[attr-defined]
-        subprocess.run("echo > tool; chmod 4755 tool", shell=True, cwd=work.directory, check=True)
-    assert work.set_id_removed == ("/tool",)
-    assert files.stat("/tool").mode == 0o755
-
-
-# Open files
-
-
-def test_an_open_file_can_be_deleted_moved_or_replaced(files: InMemoryFilesystem, place: Path, run: Run) -> None:
-    for name in ("deleted", "moved", "replaced"):
-        files.write(f"/d/{name}", "old ")
-    with mount(files, place):
-        opened = {name: (place / "d" / name).open("r+b", buffering=0) for name in ("deleted", "moved", "replaced")}
-        run("rm d/deleted; mv d/moved d/here; echo new > n; mv n d/replaced; mv d e")
-        for file in opened.values():
-            file.seek(0, os.SEEK_END)
-            file.write(b"end")
-            file.seek(0)
-            assert file.read() == b"old end"
-            assert os.fstat(file.fileno()).st_size == 7
-            file.truncate(3)
-            file.close()
-    assert sorted(entry.path for entry in files.list("/e")) == ["/e/here", "/e/replaced"]
-    assert files.read("/e/here").content == "old"
-    assert files.read("/e/replaced").content == "new\n"
-
-
-def test_unstored_writes_are_visible_to_other_programs(files: InMemoryFilesystem, place: Path) -> None:
-    with mount(files, place) as mounted, (place / "a").open("wb", buffering=0) as writer:
-        writer.write(b"12345")
-        assert (place / "a").read_bytes() == b"12345"
-        assert (place / "a").stat().st_size == 5
-        assert files.read_bytes("/a").content in (b"", b"12345")
-        os.fsync(writer.fileno())
-        assert files.read_bytes("/a").content == b"12345"
-        writer.seek(10)
-        writer.write(b"!")
-        mounted.store()
-        assert files.read_bytes("/a").content == b"12345\0\0\0\0\0!"
-
-
-def test_a_program_that_writes_last_wins_over_the_session(files: InMemoryFilesystem, place: Path) -> None:
-    with mount(files, place):
-        with (place / "a").open("wb", buffering=0) as writer:
-            writer.write(b"program")
-            files.write("/a", "session")
-        assert files.read("/a").content == "program"
-
-
-def test_a_program_that_writes_last_wins_over_another_process(tmp_path: Path, place: Path, run: Run) -> None:
-    where = f"folder:{tmp_path}/stored"
-    opened = partial(Session.open, where, "main", on_conflict="merge")
-    with opened() as session, opened() as other:
-        theirs = InMemoryFilesystem(other)
-        with mount(InMemoryFilesystem(session), place):
-            run("echo one > a; echo one > b")
-            other.refresh()
-            with open(place / "a", "r+b", buffering=0) as first, open(place / "b", "r+b", buffering=0) as second:
-                theirs.write("/a", "two\n")
-                theirs.delete("/b")
-                # Neither is an error when the file is closed: both are written.
-                first.write(b"three\n")
-                second.write(b"three\n")
-            assert run("cat a b") == "three\nthree\n"
-        other.refresh()
-        assert theirs.read("/a").content == theirs.read("/b").content == "three\n"
-
-
-@pytest.mark.parametrize("limits", [Limits(max_total_size=3_000_000), Limits(max_file_size=None)])
-def test_unstored_writes_to_many_files_are_bounded_together(
-    place: Path, limits: Limits, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("weakfs.integrations.mount.open_files.LARGEST", 3_000_000)
-    files = InMemoryFilesystem(Session(), limits=limits)
-    with mount(files, place), ExitStack() as stack:
-        opened = [stack.enter_context(open(place / str(number), "wb", buffering=0)) for number in range(4)]
-        for one in opened[:3]:
-            os.truncate(one.fileno(), 1_000_000)
-        with pytest.raises(OSError, match="No space left"):
-            opened[3].write(b"x")
-        # There is room again when one of them is shorter, or stored.
-        os.truncate(opened[0].fileno(), 0)
-        opened[3].write(b"x")
-        stack.close()
-    assert files.read("/3").content == "x"
-    assert files.stat("/1").size_bytes == 1_000_000
-
-
-def test_a_file_too_large_to_be_written_can_still_be_read_emptied_and_removed(
-    tmp_path: Path, place: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from weakfs import HostFilesystem
-
-    monkeypatch.setattr("weakfs.integrations.mount.open_files.LARGEST", 1000)
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "big").write_bytes(b"x" * 2000)
-    (tmp_path / "work" / "other").write_bytes(b"x" * 2000)
-    session = Session()
-    files = HostFilesystem(
-        tmp_path / "work", session=session, store=tmp_path / "store", limits=Limits(max_file_size=None)
-    )
-    with mount(files, place):
-        assert run("wc -c < big") == "2000\n"
-        with open(place / "big", "r+b", buffering=0) as stream, pytest.raises(OSError, match="too large"):
-            stream.write(b"y")
-        run("echo a > big; rm other")
-        assert run("ls; cat big") == "big\na\n"
-    assert (tmp_path / "work" / "big").read_text() == "a\n"
-
-
-def test_an_open_file_is_moved_to_a_place_with_an_odd_name(files: InMemoryFilesystem, place: Path, run: Run) -> None:
-    with mount(files, place):
-        run("echo a > a; mkdir .fuse_hidden_things")
-        with open(place / "a"):
-            run("mv a .fuse_hidden_things/a")
-    assert files.read("/.fuse_hidden_things/a").content == "a\n"
-
-
 @pytest.mark.parametrize("effect", ["deny", "blob", "only"])
 def test_files_that_rules_hide_are_not_mounted(files: InMemoryFilesystem, place: Path, effect: Effect) -> None:
     from weakfs.tools.permissions import guarded
@@ -431,9 +226,6 @@ def shape(root: Path) -> dict[str, object]:
     }
 
 
-# Beginning and end
-
-
 def test_an_error_says_why_nothing_can_be_mounted(files: InMemoryFilesystem, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     full = tmp_path / "full"
@@ -493,9 +285,6 @@ def test_an_overlay_is_mounted(files: InMemoryFilesystem, place: Path, run: Run)
         assert run("cat a; echo above > a; rm -f b; mkdir c; cat a") == "belowabove\n"
     assert files.read("/a").content == "below"
     assert layer.read("/a").content == "above\n"
-
-
-# Programs
 
 
 @pytest.mark.exhaustive
