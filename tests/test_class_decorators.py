@@ -1,4 +1,4 @@
-"""Classes to which attrs adds methods and fields only when these are first used: they behave like classes of attrs."""
+"""Classes to which attrs adds methods and fields only on first use: they behave like other attrs classes."""
 
 from __future__ import annotations
 

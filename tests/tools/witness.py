@@ -20,7 +20,7 @@ class Witness:
         os.close(self.reading)
 
     def saw_it_end(self) -> bool:
-        """Return whether there was a process that no longer exists."""
+        """Return whether the process began and has ended."""
         assert os.read(self.reading, 100).startswith(b"here"), "it never began"
         try:
             return not os.read(self.reading, 100)

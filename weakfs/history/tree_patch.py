@@ -91,7 +91,7 @@ def file_changes(before: FileTree, after: FileTree, found: TreeDiff) -> list[Fil
 
 
 def patch(change: FileChange) -> Iterator[bytes]:
-    """Yield the lines of one file's difference, each with its line end."""
+    """Yield the lines of one file's diff, each with its line ending."""
     old, new = change.old, change.new
     old_name, new_name = _quoted("a", change.path), _quoted("b", change.new_path)
     yield b"diff --git %s %s\n" % (old_name, new_name)

@@ -29,7 +29,7 @@ BINARY_PREFIX: Final = 8 * 1024
 # The maximum number of lines examined, in texts that are searched together, only because they contain part of the
 # pattern. If there are more, that part is common, and the rest is searched for the whole pattern.
 MOST_SCOUTED: Final = 4
-# A longer text is searched in parts that end at line ends, so that a call can be interrupted between them.
+# A longer text is searched in parts that end at line endings, so that a call can be interrupted between them.
 PART: Final = 1024 * 1024
 VALIDATED_AT_ONCE: Final = 1024 * 1024
 # A match of several lines may examine all text after it, so many such matches in one text take quadratic time.

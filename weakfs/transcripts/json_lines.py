@@ -23,7 +23,7 @@ _CONVERSATIONS = ("messages", "choices", "input", "output", "calls")
 
 
 class Line(NamedTuple):
-    """One line with its line end; `data` is None if it was too long to be held. `offset` is where it starts."""
+    """One line with its line ending; `data` is None if it was too long to be held. `offset` is where it starts."""
 
     number: int
     data: bytes | None

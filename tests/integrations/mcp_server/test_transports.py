@@ -244,7 +244,7 @@ def test_a_session_that_worked_in_a_directory_needs_it(tmp_path: Path) -> None:
     done = run_command("mcp", "--session", str(tmp_path / "sessions"))
 
     assert done.returncode == 2
-    assert re.search(r"without its directory: it worked in host:.*; name DIR too", done.stderr)
+    assert re.search(r"without its directory: the session worked in host:.*; name DIR too", done.stderr)
 
 
 def test_without_its_extra_the_module_names_the_extra() -> None:

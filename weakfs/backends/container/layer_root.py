@@ -99,9 +99,9 @@ class LayerRoot(HostRoot):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the container is usable: it is started again if it has stopped since its files were opened.
+        """Whether the container is usable. It is started again if it has stopped since its files were opened.
 
-        This is false once this process has released it.
+        False once this process has released the container.
         """
         if self.container.is_closed:
             return False

@@ -117,7 +117,7 @@ class OverlayFilesystem(SessionFilesystem):
         """Write all changes to `lower`, or none, and return them; the upper layer is empty afterwards.
 
         Raises `OSError` (EBUSY) naming every path that changed in `lower` since it was read, copied up or hidden;
-        nothing is written then. If writing to `lower` fails, raises its error and leaves it unchanged. Raises
+        nothing is written then. If writing to `lower` fails, raises that error and leaves `lower` unchanged. Raises
         `SessionError` inside a transaction if `lower` has another session, because a rollback could not undo it.
         """
         session = self._changing("write down", "the layer")

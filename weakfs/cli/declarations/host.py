@@ -134,7 +134,7 @@ def drop_command(
     from weakfs.cli.directories import open_directory, usage
 
     if bool(snapshots) == (keep_last is not None):
-        raise usage("cannot drop: no snapshot is named; name some, or give --keep-last N; see: weakfs snapshots DIR")
+        raise usage("cannot drop snapshots: none is named; name some, or give --keep-last N; see: weakfs snapshots DIR")
     if tagged and keep_last is None:
         raise usage("cannot use --tagged with names: a named snapshot is dropped whatever its tag; omit --tagged")
     files = open_directory(directory, store=store, read_only=True)

@@ -42,7 +42,7 @@ FOUND = {tag_of(EntryFound), tag_of(TreeSeen)}
 
 @frozen
 class BlameLine:
-    """One line of a file, without its line end, and the record that wrote it. Lines are numbered from 1.
+    """One line of a file, without its line ending, and the record that wrote it. Lines are numbered from 1.
 
     `call_id` is the cause of the record, which is the id of the call that made it; `tool` and `caller` are those of the
     call, if it is recorded. `at` is the time of the record in nanoseconds. Bytes that are not UTF-8 are shown as

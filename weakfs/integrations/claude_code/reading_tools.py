@@ -36,7 +36,9 @@ def check_reading_tool(tool: str, arguments: Mapping[str, Any], directory: str, 
     operation, name = READING_TOOLS[tool]
     given = arguments.get(name)
     if not isinstance(given, str) and operation == "read":
-        raise fault(PermissionError, EACCES, f"cannot allow {tool}: it has no {name!r}, so the rules cannot be checked")
+        raise fault(
+            PermissionError, EACCES, f"cannot allow {tool}: its input has no {name!r}, so the rules cannot be checked"
+        )
     path = _own_path(os.path.join(directory, given if isinstance(given, str) else ""), toolset.filesystem)
     work = _check_file if operation == "read" else _check_search
     judged_read(

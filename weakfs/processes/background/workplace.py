@@ -1,4 +1,4 @@
-"""Background processes of a session: they start in its transactions, and are the cause of their changes."""
+"""Background processes of a session: they start in its transactions, and each is the cause of what it changes."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class Access:
         most = self.capability.max_write_bytes
         if most is not None and size > most:
             raise LimitExceeded(
-                f"cannot write {path!r}: it has {plural(size, 'byte')} and the limit of one write is {most}; split it"
+                f"cannot write {path!r}: it has {plural(size, 'byte')} and the limit for one write is {most}; split it"
             )
 
     def check_unmeasured(self, path: str, why: str) -> None:

@@ -56,7 +56,7 @@ def document_entries(file: BinaryIO, *, max_bytes: int) -> list[Line | Skipped] 
 
 
 def count_lines(file: BinaryIO) -> int:
-    """Count the lines of a file from its current position, including a last line without a line end."""
+    """Count the lines of a file from its current position, including a last line without a line ending."""
     return sum(1 for _ in file)
 
 

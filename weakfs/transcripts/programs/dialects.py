@@ -139,7 +139,7 @@ def _edited(text: str, edit: Edit) -> tuple[str, str]:
     try:
         done = replace(text, old, edit.new, replace_all=edit.replace_all)
     except NoChange:
-        # Our tool preserves line ends and the byte order mark; theirs does not.
+        # Our tool preserves line endings and the byte order mark; theirs does not.
         if edit.old == edit.new or old not in text:
             raise
         return text.replace(old, edit.new), "exact"

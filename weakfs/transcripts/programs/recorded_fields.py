@@ -16,7 +16,10 @@ class OutsideRoot(NotPerformed):
 
 @define
 class Recorded:
-    """A recorded call, with fields looked up by name; a missing or mistyped one raises `NotPerformed`."""
+    """A recorded call, with fields looked up by name.
+
+    A field that is missing or has the wrong type raises `NotPerformed`.
+    """
 
     call: TranscriptCall
     source: Source

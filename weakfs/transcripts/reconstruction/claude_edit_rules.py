@@ -1,6 +1,6 @@
 """How Claude Code's edits differ from ours; and the result of an edit, from the recording.
 
-Its rules: the text is edited with `\\n` as its only line end and written back with the file's own; an edit with an
+Its rules: the text is edited with `\\n` as its only line ending and written back with the file's own; an edit with an
 empty `old_string` sets the whole text, one with an empty `new_string` also deletes the line break after the match;
 curly quotes in the file match straight ones, and the inserted text gets curly quotes there.
 """
@@ -17,7 +17,7 @@ from weakfs.transcripts.reconstruction.recorded_hunks import Hunk, apply_hunks
 _STRAIGHT = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
 # The characters after which a quote is an opening one.
 _OPENING = frozenset(" \t\n\r([{\u2014\u2013")
-# How much of a file is examined to find its line ends.
+# How much of a file is examined to find its line endings.
 _LOOKED_AT = 4096
 # Replacing each letter of a text with a page of text might not fit in memory; no recorded file is that large.
 MOST_CHARACTERS = 1 << 28
@@ -34,7 +34,7 @@ class Edit:
 
 
 def old_text_of(text: str, edit: Edit) -> str:
-    """Return the text that an edit removes: a line that becomes empty is removed with its line end."""
+    """Return the text that an edit removes: a line that becomes empty is removed with its line ending."""
     if not edit.new and edit.old and not edit.old.endswith("\n") and edit.old + "\n" in text:
         return edit.old + "\n"
     return edit.old
@@ -109,14 +109,14 @@ def recorded_outcome(
 
 
 def worked_on(text: str, edits: Sequence[Edit]) -> tuple[str, bool]:
-    """Return the text to edit, and whether its line ends were normalized: some versions do not do that."""
+    """Return the text to edit, and whether its line endings were normalized: some versions do not do that."""
     if any("\r\n" in edit.old and edit.old in text for edit in edits):
         return text, False
     return with_plain_line_ends(text), True
 
 
 def mostly_carriage_returns(text: str) -> bool:
-    """Return whether Claude Code treats `\\r\\n` as the line end of a file."""
+    """Return whether Claude Code treats `\\r\\n` as the line ending of a file."""
     head = text[:_LOOKED_AT]
     both = head.count("\r\n")
     return both > head.count("\n") - both

@@ -37,7 +37,7 @@ def with_plain_line_ends(text: str) -> str:
 
 
 def as_programs_show(text: str) -> str:
-    """Return `text` as programs record it: with `\\n` as the only line end, and without a byte order mark."""
+    """Return `text` as programs record it: with `\\n` as the only line ending, and without a byte order mark."""
     return with_plain_line_ends(text).removeprefix(BYTE_ORDER_MARK)
 
 
@@ -49,7 +49,7 @@ def is_same(held: Text, recorded: Text) -> bool:
 
 
 def first_difference(path: str, ours: Text, theirs: Text) -> Difference:
-    """Return the first byte in which two texts differ. O(text)."""
+    """Return the position of the first byte in which two texts differ. O(text)."""
     one = (ours if isinstance(ours, str) else "").encode()
     other = (theirs if isinstance(theirs, str) else "").encode()
     same = common_prefix(one, other)

@@ -1,4 +1,4 @@
-"""Texts as models are shown them: with a number before each line."""
+"""Texts as they are shown to models, with a number before each line."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _UNENDED = "\\"
 
 @frozen
 class Hunk:
-    """Lines with their line ends, from line `start` (from 1) of the old text on, and the lines that replace them."""
+    """Lines with their line endings, from line `start` (from 1) of the old text on, and the lines that replace them."""
 
     start: int
     old: tuple[str, ...]
@@ -97,7 +97,7 @@ def _hunk(start: int, is_insertion: bool, lines: Iterable[str]) -> Hunk | None:
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text at `\\n` and nothing else, keeping the line ends."""
+    """Split a text at `\\n` and nothing else, keeping the line endings."""
     lines = [line + "\n" for line in text.split("\n")]
     last = lines.pop().removesuffix("\n")
     return [*lines, last] if last else lines

@@ -163,7 +163,9 @@ class Command:
             exit_code = 128 + signal.SIGKILL
             self._err.add(f"[the command was killed: it had more than {limits.max_processes} processes]\n".encode())
         if exit_code is None and not self._timed_out:
-            raise fault(OSError, EIO, "the command was killed from outside; check whether the container still runs")
+            raise fault(
+                OSError, EIO, "the command was killed from outside; check whether the container is still running"
+            )
         self._check(None)
         err = self._err.text()
         return CompletedCommand(

@@ -43,7 +43,7 @@ def monitors_of(container_id: str) -> list[int]:
 def end_monitors(container_id: str) -> bool:
     """End the processes that run, or wait to be started, under the monitors of a container, and wait for the monitors.
 
-    Returns whether there were any. A monitor that does not end by itself is killed.
+    Returns whether there were any monitors. A monitor that does not end by itself is killed.
     """
     any_found = False
     until = monotonic() + ENDING

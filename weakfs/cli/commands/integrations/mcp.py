@@ -205,7 +205,8 @@ def _files(options: ServeOptions, session: Session) -> Filesystem:
         return _directory(options, session, known)
     if known:
         raise Failure(
-            f"cannot serve {options.location!r} without its directory: it worked in {', '.join(known)}; name DIR too",
+            f"cannot serve {options.location!r} without its directory: the session worked in {', '.join(known)}; "
+            "name DIR too",
             status=USAGE,
         )
     return InMemoryFilesystem(session, limits=Limits(), read_only=options.read_only)

@@ -93,13 +93,13 @@ def open_root(session: Session, file: str, root: str | None, store: str | None) 
     if root is None:
         if known:
             raise Failure(
-                f"cannot undo work of {file!r} without its directory: it worked in "
+                f"cannot undo work of {file!r} without its directory: the session worked in "
                 f"{', '.join(shown(name) for name in known)}; give --root DIR"
             )
         return
     if len(known) > 1:
         raise Failure(
-            f"cannot undo work of {file!r}: it worked in {len(known)} directories; open them in a program, "
+            f"cannot undo work of {file!r}: the session worked in {len(known)} directories; open them in a program, "
             f"and call session.undo() there"
         )
     open_directory(root, store=store, session=session, filesystem_id=known[0] if known else None)

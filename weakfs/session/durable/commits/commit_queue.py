@@ -37,7 +37,7 @@ logger = logging.getLogger("weakfs.session")
 
 @define(eq=False)
 class Entry:
-    """A commit that is waiting or in progress: of a transaction, or of other steps, which are performed alone."""
+    """A commit that is waiting or in progress: of a transaction, or of other steps, which share no append."""
 
     done: asyncio.Future[None]
     own: Transaction | None = None
