@@ -16,7 +16,7 @@ from tests.models.cost import peak_memory
 from weakfs import InMemoryFilesystem, Session, SessionFileError
 from weakfs.reducers import FileTree
 from weakfs.session import Session as AnySession
-from weakfs.session.codec.expansion import LEAST
+from weakfs.session.codec.expansion_limit import LEAST
 
 Row = dict[str, Any]
 
@@ -151,7 +151,7 @@ def round_trip(session: AnySession, tmp_path: Path) -> Session:
 
 @pytest.fixture
 def no_floor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weakfs.session.codec.expansion.LEAST", 0)
+    monkeypatch.setattr("weakfs.session.codec.expansion_limit.LEAST", 0)
 
 
 @pytest.mark.slow

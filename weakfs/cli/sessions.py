@@ -22,7 +22,7 @@ from weakfs.history.trees import Trees, chosen_filesystem
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeMounted
 from weakfs.reducers.events import TreeSeen
 from weakfs.session import Session, SessionError, SessionView
-from weakfs.session.codec.expansion import FACTOR
+from weakfs.session.codec.expansion_limit import FACTOR
 from weakfs.storage.engines.urls import redacted
 from weakfs.storage.locations import local_path, url_of
 from weakfs.transcripts.comparison import IMPORT_CAUSE

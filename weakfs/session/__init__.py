@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from weakfs.session.external import Attachable, External, Journal
     from weakfs.session.history.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
-    from weakfs.session.merging.conflicts import (
+    from weakfs.session.merging.conflict_types import (
         Choice,
         ConflictEntry,
         ConflictHunk,
@@ -165,7 +165,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "events": "Merged Record Reverted RolledBack SliceAppended SliceCleared SliceSeeded",
         "external": "Attachable External Journal",
-        "merging.conflicts": (
+        "merging.conflict_types": (
             "Choice ConflictEntry ConflictHunk ConflictKind MergedPath MergeReport OnConflict Resolution"
         ),
         "merging.resolver": "Resolver",

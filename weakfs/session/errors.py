@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from weakfs.errors import WeakfsError
 
 if TYPE_CHECKING:
-    from weakfs.session.merging.conflicts import ConflictEntry
+    from weakfs.session.merging.conflict_types import ConflictEntry
 
 
 class SessionError(WeakfsError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from weakfs.attribute_hints import attribute_hints
 from weakfs.messages import a_type
-from weakfs.session.codec.expansion import FACTOR
+from weakfs.session.codec.expansion_limit import FACTOR
 from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, RunsPrograms, repair_all

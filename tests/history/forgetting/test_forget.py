@@ -25,7 +25,7 @@ from weakfs.history import forget
 from weakfs.history.forgetting import search
 from weakfs.history.forgetting.text_redaction import forms_of, placeholder
 from weakfs.reducers import FileTree
-from weakfs.session.durable import replacement
+from weakfs.session.durable import stream_replacement
 from weakfs.storage.errors import StorageError
 from weakfs.tools import ToolCall
 from weakfs.tools.blobs import Blobs
@@ -264,18 +264,18 @@ KILLED = """
 import os, signal, sys
 from weakfs import Session
 from weakfs.history import forget
-from weakfs.session.durable import replacement
+from weakfs.session.durable import stream_replacement
 from weakfs.storage.errors import StorageError
 
 def die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 where, moment = sys.argv[1:]
-real = getattr(replacement, moment)
+real = getattr(stream_replacement, moment)
 def after(*values):
     real(*values)
     die()
-setattr(replacement, moment, die if moment != "_exchange" else after)
+setattr(stream_replacement, moment, die if moment != "_exchange" else after)
 forget(Session.open(where, "mine"), text="sk-live-9f8e7d6c")
 """
 
@@ -309,7 +309,7 @@ def test_a_killed_forgetting_leaves_the_old_history_or_the_new_one(
             database.execute("UPDATE streams SET expires = 0")
     assert forget(Session.open(where, "mine"), text=SECRET).found_in == ()
     assert files_with(SECRET, tmp_path) == ()
-    assert not [name for name in os.listdir(tmp_path) if name.startswith(replacement.PREFIX)]
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(stream_replacement.PREFIX)]
 
 
 @pytest.mark.parametrize("url", ["folder:{}/store", "sqlite:{}/sessions.db"])

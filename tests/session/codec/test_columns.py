@@ -16,7 +16,7 @@ from weakfs.session.blobs.blob import Held, Stored
 from weakfs.session.codec import columns
 from weakfs.session.codec.blob_table import Blobs, all_shown, shown
 from weakfs.session.codec.columns import Columns
-from weakfs.session.codec.expansion import unlimited
+from weakfs.session.codec.expansion_limit import unlimited
 from weakfs.session.slices.type_registry import Shape
 
 

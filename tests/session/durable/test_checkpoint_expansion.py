@@ -25,7 +25,7 @@ REFUSAL = r"^\$\.trees\[\d+\]: .*expand the checkpoint"
 
 @pytest.fixture(autouse=True)
 def no_floor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weakfs.session.codec.expansion.LEAST", 0)
+    monkeypatch.setattr("weakfs.session.codec.expansion_limit.LEAST", 0)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from fixtures.sessions.portrait import portrait
 from fixtures.sessions.summary import summary
 from weakfs import Session
 from weakfs.session import UnsupportedVersion
-from weakfs.session.files.checksum import VERSION
+from weakfs.session.files.file_head import VERSION
 from weakfs.tools import ToolCall
 
 FOLDER = Path(story.__file__).parent

@@ -13,7 +13,7 @@ from fixtures.sessions import story
 from fixtures.sessions.kinds import Note, Step, registry
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.session.codec.blob_table import MIN_PARENT, Blobs
-from weakfs.session.files.checksum import VERSION
+from weakfs.session.files.file_head import VERSION
 
 TOP = Path(__file__).parents[3]
 SAVE_AGAIN = """

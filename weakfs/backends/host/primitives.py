@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import attrs
 
-from weakfs.backends.host.disk_changes import CHANGES_ENTRY, CHANGES_FILE, apply
+from weakfs.backends.host.apply_to_disk import CHANGES_ENTRY, CHANGES_FILE, apply
 from weakfs.backends.host.foreign_changes import by_program, found_before, looks_like
 from weakfs.backends.host.host_paths import HostPaths
 from weakfs.backends.host.os_errors import described_errors

@@ -10,7 +10,7 @@ from typing import cast
 from weakfs.backends.deep_recursion import Steps, run
 from weakfs.backends.mounted import MountedFilesystem
 from weakfs.backends.overlay.commit import refuse_inside_transaction, write_down
-from weakfs.backends.overlay.copy_up import Layers, after, before, describe_entry
+from weakfs.backends.overlay.copy_up_and_whiteouts import Layers, after, before, describe_entry
 from weakfs.backends.overlay.layers import (
     Totals,
     counterpart,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from errno import EBUSY
 
-from weakfs.backends.overlay.copy_up import Layers, describe_entry
+from weakfs.backends.overlay.copy_up_and_whiteouts import Layers, describe_entry
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import FileTree, LowerEntry
 from weakfs.reducers.apply import segments_of

@@ -16,7 +16,7 @@ from weakfs.history.forgetting.text_redaction import Redaction
 from weakfs.reducers import ExternalFsSnapshot
 from weakfs.reducers.external_trees import external_trees
 from weakfs.session import Session, SessionError
-from weakfs.session.durable.replacement import erase, local_of, replace_stream
+from weakfs.session.durable.stream_replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.session import checked_session
 from weakfs.session.slices.event_reducers import Rules

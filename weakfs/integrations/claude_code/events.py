@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from weakfs.class_decorators import define, frozen
-from weakfs.integrations.claude_code.owner import Owner
+from weakfs.integrations.claude_code.hook_process import Owner
 from weakfs.integrations.claude_code.reading_tools import check_reading_tool
 from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.tools.calls.external_call import ExternalCallFailed

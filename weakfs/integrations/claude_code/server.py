@@ -19,7 +19,7 @@ from weakfs.backends.host.root import HostRoot
 from weakfs.class_decorators import define
 from weakfs.integrations.claude_code.events import READ_ONLY_TOOLS, ClaudeEvents
 from weakfs.integrations.claude_code.hook import lock_path, socket_path
-from weakfs.integrations.claude_code.owner import Owner, owner_of
+from weakfs.integrations.claude_code.hook_process import Owner, owner_of
 from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.messages import a_type
 

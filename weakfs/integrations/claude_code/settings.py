@@ -18,7 +18,7 @@ from weakfs.class_decorators import frozen
 from weakfs.errors import WeakfsError
 from weakfs.integrations.claude_code import hook
 from weakfs.integrations.claude_code.events import EVENTS
-from weakfs.integrations.claude_code.owner import MARK
+from weakfs.integrations.claude_code.hook_process import MARK
 
 # How long Claude Code waits for a hook, in seconds: the first one starts a server and scans the project.
 TIMEOUT = 60

@@ -18,8 +18,15 @@ from langgraph.types import Command, Overwrite
 
 from weakfs.class_decorators import frozen
 from weakfs.integrations.fair_lock import Turns
+from weakfs.integrations.langchain.checkpoint_records import (
+    POSITION,
+    Position,
+    Positions,
+    PositionState,
+    caller_of,
+    step_of,
+)
 from weakfs.integrations.langchain.outer_graph import Ancestor, alineage, is_in_graph, lineage
-from weakfs.integrations.langchain.positions import POSITION, Position, Positions, PositionState, caller_of, step_of
 from weakfs.integrations.langchain.tool_calls import Answer, ForeignCalls, Work, messages_of, outer_work
 from weakfs.integrations.langchain.tools import Identity, SessionTool, identity
 from weakfs.messages import one_line

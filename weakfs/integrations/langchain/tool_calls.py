@@ -15,7 +15,7 @@ from langgraph.types import Command, Interrupt
 from weakfs.backends import InMemoryFilesystem
 from weakfs.class_decorators import define
 from weakfs.filesystem import SupportsCheckout
-from weakfs.integrations.langchain.positions import INTERRUPTED
+from weakfs.integrations.langchain.checkpoint_records import INTERRUPTED
 from weakfs.messages import clip
 from weakfs.session import Session
 from weakfs.tools import Receipt, ToolContext, ToolResult, Toolset

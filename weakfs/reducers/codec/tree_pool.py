@@ -15,7 +15,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, fin
 from weakfs.reducers.validation import is_mode
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.blob_table import Blobs, Json, blob_at
-from weakfs.session.codec.expansion import Expansion
+from weakfs.session.codec.expansion_limit import Expansion
 from weakfs.session.errors import SessionFileError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 from weakfs.session.blobs.blob import ContentSource, Held, Stored, content_found
 from weakfs.session.blobs.rope import Content, Rope, joined, start_and_tail
-from weakfs.session.codec.expansion import Expansion
+from weakfs.session.codec.expansion_limit import Expansion
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
 
 Json = Any

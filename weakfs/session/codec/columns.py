@@ -19,7 +19,7 @@ from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.blob_table import Blobs, Json, whole_content
-from weakfs.session.codec.expansion import Expansion
+from weakfs.session.codec.expansion_limit import Expansion
 from weakfs.session.codec.scalars import LARGEST, SMALLEST, is_text
 from weakfs.session.slices.tags import stored_name
 from weakfs.session.slices.type_registry import Shape

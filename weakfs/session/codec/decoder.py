@@ -21,7 +21,7 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.blob_table import NO_CONTENT, Json, Pool, whole_content
-from weakfs.session.codec.expansion import Expansion, unlimited
+from weakfs.session.codec.expansion_limit import Expansion, unlimited
 from weakfs.session.codec.field_types import DEEPEST, Pooled, brief
 from weakfs.session.codec.scalars import ATOMS, read_atom, read_enum, simple_types
 from weakfs.session.errors import MissingBlob, SessionFileError

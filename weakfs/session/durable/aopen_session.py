@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from weakfs.session.durable.commits.commit_queue import CommitQueue
-from weakfs.session.durable.commits.loop_store import LoopStore, OnLoop
 from weakfs.session.durable.commits.pending_steps import PendingSteps
+from weakfs.session.durable.commits.sync_over_async import LoopStore, OnLoop
 from weakfs.session.durable.open_session import (
     Durability,
     Options,

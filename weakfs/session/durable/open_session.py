@@ -13,7 +13,7 @@ from attrs import evolve
 
 from weakfs.class_decorators import frozen
 from weakfs.platforms import garbage_collection_paused
-from weakfs.session.codec.expansion import FACTOR, ExpansionExceeded, check_factor
+from weakfs.session.codec.expansion_limit import FACTOR, ExpansionExceeded, check_factor
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.commits.append import frames_missing
 from weakfs.session.durable.commits.commit_log import CommitLog
@@ -27,8 +27,8 @@ from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.log import Log
 from weakfs.session.state import SessionState
-from weakfs.session.transactions.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.session.transactions.steps import Steps, run, supplied
+from weakfs.session.transactions.store_requests import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.storage.engines.urls import folder_url, split_folder
 from weakfs.storage.errors import StorageDamaged
 from weakfs.storage.event_store import Checkpoint, EventStore, Frame

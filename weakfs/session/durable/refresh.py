@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from weakfs.session.codec.expansion import ExpansionExceeded
+from weakfs.session.codec.expansion_limit import ExpansionExceeded
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.frames.decoder import Frame, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
@@ -14,8 +14,8 @@ from weakfs.session.errors import SessionFileError
 from weakfs.session.events import RolledBack
 from weakfs.session.history.reduction import changed
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.operations import Head, Read
 from weakfs.session.transactions.steps import Steps, supplied
+from weakfs.session.transactions.store_requests import Head, Read
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Frame as StoredFrame
 

@@ -14,7 +14,7 @@ from weakfs.session.blobs.rope import Content
 from weakfs.session.codec.blob_table import Json, read_blobs
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoder import Reading
-from weakfs.session.codec.expansion import Expansion
+from weakfs.session.codec.expansion_limit import Expansion
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.document_sections import Section
 from weakfs.session.files.fields import Fields

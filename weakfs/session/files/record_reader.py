@@ -19,7 +19,7 @@ from weakfs.class_decorators import define
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoder import Reading
-from weakfs.session.codec.expansion import Expansion
+from weakfs.session.codec.expansion_limit import Expansion
 from weakfs.session.errors import SessionFileError
 from weakfs.session.files.document_sections import Section, parts_of
 from weakfs.session.files.fields import Fields

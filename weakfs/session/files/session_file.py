@@ -17,15 +17,15 @@ import orjson
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.blobs.blob import ContentSource, Stored
-from weakfs.session.codec.expansion import FACTOR, Expansion, check_factor
+from weakfs.session.codec.expansion_limit import FACTOR, Expansion, check_factor
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
-from weakfs.session.files.checksum import FORMAT, READABLE, is_intact, is_rewritten, with_head
 from weakfs.session.files.document_reader import LoadedDocument
 from weakfs.session.files.document_sections import LARGE, sections_of
 from weakfs.session.files.document_writer import Document
 from weakfs.session.files.fields import Fields
+from weakfs.session.files.file_head import FORMAT, READABLE, is_intact, is_rewritten, with_head
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.history.timeline import Timeline

@@ -16,7 +16,7 @@ from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Point, Timeline
-from weakfs.session.merging.conflicts import ConflictEntry, MergedPath
+from weakfs.session.merging.conflict_types import ConflictEntry, MergedPath
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.slices.event_reducers import Rules

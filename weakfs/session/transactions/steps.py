@@ -72,7 +72,7 @@ def supplied(step: Callable[[], T]) -> Steps[T]:
         finally:
             _SUPPLIED.reset(token)
         # A session in memory has no operations.
-        from weakfs.session.transactions.operations import GetContents
+        from weakfs.session.transactions.store_requests import GetContents
 
         found = yield GetContents(stream, digests)
         contents.update({digest: found.get(digest) for digest in digests})

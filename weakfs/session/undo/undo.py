@@ -16,7 +16,7 @@ from weakfs.session.undo.operations import REVERTED, Operation, Span, merges, op
 from weakfs.session.undo.three_way import ThreeWay, check_foreign
 
 if TYPE_CHECKING:
-    from weakfs.session.merging.conflicts import OnConflict
+    from weakfs.session.merging.conflict_types import OnConflict
     from weakfs.session.undo.reversion import Foreign, Reversion
 
 

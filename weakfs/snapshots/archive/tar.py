@@ -20,7 +20,7 @@ from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, path_of, tree_of, walk
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE
-from weakfs.session.codec import expansion
+from weakfs.session.codec import expansion_limit
 from weakfs.session.errors import MissingBlob
 from weakfs.session.interruption import check_interrupted, checked_between
 from weakfs.snapshots.archive import tar_headers as members
@@ -198,7 +198,7 @@ class _Unpacking:
     def __init__(self, limits: Limits, at: int, archive_size: int) -> None:
         self.limits, self.at = limits, at
         # The remaining memory for implied directories, in bytes: one long name can create hundreds of them.
-        self.room = max(int(expansion.FACTOR * archive_size), expansion.LEAST)
+        self.room = max(int(expansion_limit.FACTOR * archive_size), expansion_limit.LEAST)
         self.files: dict[tuple[str, ...], Leaf] = {}
         self.directories: dict[tuple[str, ...], tuple[int, int]] = {(): (leaves.DIRECTORY_MODE, at)}
         self.size = 0
@@ -240,8 +240,8 @@ class _Unpacking:
             if self.room < 0:
                 raise ValueError(
                     f"cannot import the archive: the missing parent directories of {_short(path_of(path))!r} and "
-                    f"others would take more than {expansion.FACTOR:g} times its size; include directories in the "
-                    f"archive, as tar does"
+                    f"others would take more than {expansion_limit.FACTOR:g} times its size; include directories in "
+                    f"the archive, as tar does"
                 )
             self.directories[missing] = (leaves.DIRECTORY_MODE, self.at)
             missing = missing[:-1]

@@ -12,8 +12,8 @@ from weakfs.session.durable.refresh import take, undo_failed
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external import CommitPlace, Journal, prepare_all
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.operations import Head, PutContents, Read
 from weakfs.session.transactions.steps import Steps
+from weakfs.session.transactions.store_requests import Head, PutContents, Read
 from weakfs.storage.errors import StorageDamaged, StreamConflict
 
 

@@ -24,8 +24,8 @@ from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.operations import Append, Head, TakeLease
 from weakfs.session.transactions.steps import Steps, run
+from weakfs.session.transactions.store_requests import Append, Head, TakeLease
 from weakfs.storage.errors import OutcomeUnknown, StorageError
 from weakfs.storage.event_store import Appender, DirectEventStore, EventStore
 

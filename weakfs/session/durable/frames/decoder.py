@@ -20,7 +20,7 @@ from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.blob_table import Json, read_blobs
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoder import Reading
-from weakfs.session.codec.expansion import FACTOR, Expansion, unlimited
+from weakfs.session.codec.expansion_limit import FACTOR, Expansion, unlimited
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.copies import COPY, ContentFromFrames, Copies, copied_digest
 from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, content_key, events_of
@@ -47,7 +47,7 @@ class FrameDecoder:
     rules: Rules
     contents: StreamContents
     content_from_frames: ContentFromFrames
-    # How many times its size a checkpoint may take in memory; see `weakfs.session.codec.expansion`.
+    # How many times its size a checkpoint may take in memory; see `weakfs.session.codec.expansion_limit`.
     max_expansion: float | None = FACTOR
     _reading: Reading | None = field(default=None, init=False)
     _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)

@@ -16,7 +16,7 @@ from weakfs.class_decorators import define
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.decoder import Reading
-from weakfs.session.codec.expansion import unlimited
+from weakfs.session.codec.expansion_limit import unlimited
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frames.state_difference import pools_that_compare, read_values
 from weakfs.session.durable.history import UnreadRecords

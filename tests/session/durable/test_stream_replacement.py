@@ -9,14 +9,14 @@ import pytest
 
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session import SessionConflict
-from weakfs.session.durable import replacement
+from weakfs.session.durable import stream_replacement
 from weakfs.storage import LeaseLost, open_event_store
 
 
 @pytest.fixture(params=["folder", "sqlite"])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Store a session with one file. A lease expires at once, as if a copy took longer than the lease lasts."""
-    monkeypatch.setattr(replacement, "LEASE", 0.0)
+    monkeypatch.setattr(stream_replacement, "LEASE", 0.0)
     where = f"{request.param}:{tmp_path}/store"
     with Session.open(where, "s") as session:
         InMemoryFilesystem(session).write("/a", "1")
@@ -35,7 +35,7 @@ def test_nothing_is_replaced_if_another_process_took_the_expired_lease(url: str)
 
     others: list[Session] = []
     with Session.open(url, "s") as session, pytest.raises(LeaseLost):
-        replacement.replace_stream(url, "s", head_of(url), copy_to)
+        stream_replacement.replace_stream(url, "s", head_of(url), copy_to)
 
     InMemoryFilesystem(others[0]).write("/a", "2")
     others[0].close()
@@ -50,7 +50,7 @@ def test_frames_appended_after_the_lease_expired_are_not_replaced(url: str) -> N
             InMemoryFilesystem(other).write("/a", "2")
 
     with Session.open(url, "s") as session, pytest.raises(SessionConflict):
-        replacement.replace_stream(url, "s", head_of(url), copy_to)
+        stream_replacement.replace_stream(url, "s", head_of(url), copy_to)
 
     with Session.open(url, "s") as again:
         assert InMemoryFilesystem(again).read("/a").content == "2"
