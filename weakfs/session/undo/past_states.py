@@ -86,9 +86,13 @@ class Moments(Forks):
                 found = [one for one in found if one <= row[3][0]]
         present, around = self._present(line), self._around(line, span)
         files_before, files_after = (external.known(around[seq], present) for seq in (before, last))
-        for then, now in self._around_each(line, found):
-            files = (external.known(view, present) for view in (then, now))
-            files_before = external.merged(next(files), files_before, next(files), resolver=Resolver("theirs"))
+        for views in self._around_each(line, found):
+            then, now = (external.known(view, present) for view in views)
+            if external.differing(then, files_before):
+                files_before = external.merged(then, files_before, now, resolver=Resolver("theirs"))
+            else:
+                # A merge ignores new times of an entry that is otherwise unchanged.
+                files_before = now
         return files_before, files_after
 
     def _around_each(self, line: Timeline, numbers: list[int]) -> Iterator[tuple[SessionView, SessionView]]:
