@@ -11,6 +11,7 @@ from tests.models.host import record
 from tests.models.two_sides import check_history
 from tests.session.undo.desk import LINES, on_host
 from weakfs import HostFilesystem, MergeConflict, SessionError
+from weakfs.snapshots.directory.directory import HostDirectory
 
 
 def test_an_edit_by_a_person_is_kept_and_named(tmp_path: Path) -> None:
@@ -216,3 +217,25 @@ def test_what_others_did_above_a_path_is_kept_when_a_call_is_undone(
     assert {path: seen.essence for path, seen in record(root).items()} == before
     files.session.redo()
     assert {path: seen.essence for path, seen in record(root).items()} == after
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+def test_a_directory_that_others_move_away_for_a_moment_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    files = HostFilesystem(root, store=tmp_path / "store")
+    files.write("/top/old", "ours\n")
+    status, asked = HostDirectory.status, 0
+
+    def missing_once(self: HostDirectory, segments: tuple[str, ...]) -> object:
+        nonlocal asked
+        asked += segments == ("top",)
+        return None if segments == ("top",) and asked == number else status(self, segments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HostDirectory, "status", missing_once)
+        files.write("/top/new", "new\n")
+    files.session.undo()
+    assert [path.name for path in (root / "top").iterdir()] == ["old"]
