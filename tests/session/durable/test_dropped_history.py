@@ -287,6 +287,7 @@ async def test_an_awaited_call_whose_merge_needs_dropped_contents_is_answered_an
         other, tools = changed_and_compacted(where), Toolset(behind)
         result, again = await tools.acall("write_file", APPEND), await tools.acall("write_file", APPEND)
         check_answers(result, again, behind, other)
+        other.close()
 
 
 def test_iterating_over_dropped_records_says_what_to_do(where: Where) -> None:
