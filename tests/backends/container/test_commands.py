@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Iterable
 from pathlib import Path
 from time import monotonic
@@ -139,10 +140,12 @@ def test_a_command_waits_for_a_container_that_is_ending(
 def test_the_error_for_a_container_that_ends_before_a_command_names_the_remedy(files: ContainerFilesystem) -> None:
     supervisor = files.container._supervisor
     assert supervisor.end_container()
+    # The kernel closes the reading end a moment after it has removed the process's root.
+    closed = select.poll()
+    closed.register(supervisor._requests, 0)
+    assert closed.poll(600_000)
     with pytest.raises(BrokenPipeError, match="its supervisor has ended; try again"):
-        # The kernel closes the reading end a moment after it has removed the process's root.
-        while True:
-            supervisor.request("")
+        supervisor.request("")
     supervisor.send(9, [1])
     assert files.exec("true").exit_code == 0
 
