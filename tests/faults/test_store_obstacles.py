@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from tests.models.obstacles import OBSTACLES
 from tests.snapshots.hosts import snapshot
 from weakfs import HostFilesystem
 from weakfs.backends.host.host_paths import root_folder_name
@@ -17,20 +17,6 @@ from weakfs.snapshots import Store, StoreDamaged, StoreUnwritable
 from weakfs.snapshots.git.repository import FANOUT
 from weakfs.snapshots.store import atomic_files, packs
 from weakfs.snapshots.undo_journal.log import LOG
-
-
-def make_sparse(path: Path) -> None:
-    path.touch()
-    os.truncate(path, 1 << 40)
-
-
-OBSTACLES: dict[str, Callable[[Path], object]] = {
-    "an endless device": lambda path: path.symlink_to("/dev/zero"),
-    "a FIFO": os.mkfifo,
-    "a directory": Path.mkdir,
-    "a looping link": lambda path: path.symlink_to(path),
-    "a huge sparse file": make_sparse,
-}
 
 
 @pytest.fixture

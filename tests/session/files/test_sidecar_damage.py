@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from tests.models.obstacles import OBSTACLES
 from tests.session.files.contents import blob_path, blobs, elsewhere, holding, load, read, tree_with
 from weakfs import MissingBlob, Session
 from weakfs.session.blobs.blob import LARGE, Stored, digest_of
 from weakfs.session.files.sidecar import NEW, BlobFolder
 
 ONE, TWO = b"the first content\n", b"\xff\x00the second"
-
-
-def make_sparse(path: Path) -> None:
-    path.touch()
-    os.truncate(path, 1 << 40)
-
-
-# What may be in the place of a blob: each function is called with its path.
-OBSTACLES: dict[str, Callable[[Path], object]] = {
-    "an endless device": lambda path: path.symlink_to("/dev/zero"),
-    "a FIFO": os.mkfifo,
-    "an empty directory": Path.mkdir,
-    "a looping link": lambda path: path.symlink_to(path),
-    "a huge sparse file": make_sparse,
-}
 
 
 @pytest.fixture
@@ -63,7 +49,7 @@ def test_something_else_in_place_of_a_blob_is_replaced_if_another_source_has_it(
     session = elsewhere(ONE)
     session.save(file)
     put_in_place_of(blob_path(file, ONE), obstacle)
-    if obstacle == "an empty directory":
+    if obstacle == "a directory":
         with pytest.raises(OSError, match=rf"something else has the name of '{blob_path(file, ONE)}'; move it away"):
             session.save(file)
         blob_path(file, ONE).rmdir()
