@@ -342,6 +342,22 @@ def test_a_snapshot_that_does_not_fit_is_refused_and_leaves_nothing_behind(store
     assert size_of_packs(store) <= (small.max_bytes or 0)
 
 
+def test_directories_that_another_process_creates_meanwhile_are_used(
+    store: Store, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_directory = os.path.isdir
+
+    def create_after_looking(path: str) -> bool:
+        found = is_directory(path)
+        if path == store.path and not os.path.lexists(path):
+            os.makedirs(path)
+        return found
+
+    monkeypatch.setattr(os.path, "isdir", create_after_looking)
+    entry, _ = snapshot(store, root, "s")
+    assert is_whole(store, entry)
+
+
 @pytest.mark.slow
 def test_eight_threads_take_snapshots_concurrently(store: Store, root: Path) -> None:
     barrier = Barrier(8)

@@ -60,13 +60,15 @@ def make_folder(path: str) -> None:
     """Create a directory with mode 0700, and missing parents, so that they survive a power failure."""
     missing = []
     while not os.path.isdir(path):
-        if os.path.lexists(path):
-            raise NotADirectoryError(errno.ENOTDIR, f"{path!r} is not a directory", path)
         missing.append(path)
         path = os.path.dirname(path)
     for folder in reversed(missing):
-        with suppress(FileExistsError):
+        try:
             os.mkdir(folder, 0o700)
+        except FileExistsError:
+            # Another thread or process may have created it since.
+            if not os.path.isdir(folder):
+                raise NotADirectoryError(errno.ENOTDIR, f"{folder!r} is not a directory", folder) from None
         sync_folder(os.path.dirname(folder))
 
 
