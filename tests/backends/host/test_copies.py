@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from tests.models.access_control_lists import ACCESS, DEFAULT, access_control_list
 from weakfs import Policy, PolicyRule, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostFilesystem, MountedFilesystem
 from weakfs.snapshots.directory import entries
@@ -113,6 +114,19 @@ def test_undoing_restores_hard_links_or_says_that_it_does_not(fs: HostFilesystem
     a, b = (root / "d" / "a").stat(), (root / "d" / "e" / "b").stat()
     assert (a.st_ino, a.st_nlink) == (b.st_ino, 2)
     assert (root / "d" / "a").read_text() == "text"
+
+
+@changes
+def test_undoing_restores_no_more_access_than_there_was(fs: HostFilesystem, root: Path, change: str) -> None:
+    before = owners(root)
+    try:
+        for path in (root, root / "d", root / "d" / "e"):
+            os.setxattr(path, DEFAULT, access_control_list(0o777, {1234: 7}))
+    except OSError as error:
+        pytest.skip(f"no access control lists here: {error}")
+    undone(fs, change)
+    assert owners(root) == before
+    assert [path for path in root.rglob("*") if ACCESS in os.listxattr(path, follow_symlinks=False)] == []
 
 
 @changes

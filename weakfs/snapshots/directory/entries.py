@@ -30,6 +30,7 @@ READ = os.O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
 
 # The extended attributes that belong to users. The kernel itself drops others, such as capabilities, on a write.
 ATTRIBUTES = ("user.", "system.posix_acl_")
+ACCESS_LIST = "system.posix_acl_access"
 
 # Maximum recursion depth of a removal; deeper directories are moved up first, so that any depth can be removed.
 DEPTH = 100
@@ -156,7 +157,7 @@ def take_over_attributes(directory: int, old: bytes, target_directory: int, new:
 
 
 def copy_attributes(source: int, before: os.stat_result, target: int) -> str | None:
-    """Copy the owner, group and extended attributes of one open file or directory to another.
+    """Give an open file or directory the owner, group and extended attributes of another one, and no others.
 
     Return the attributes that could not be copied, such as "owner" or "owner, extended attributes"; `None` if nothing
     is lost, or if the two are of different kinds.
@@ -167,10 +168,14 @@ def copy_attributes(source: int, before: os.stat_result, target: int) -> str | N
     is_changed = (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid)
     lost = _copy_owner(made, before, lambda uid, gid: os.fchown(target, uid, gid))
     try:
-        for name in os.listxattr(source):
-            if name.startswith(ATTRIBUTES):
-                is_changed = True
-                os.setxattr(target, name, os.getxattr(source, name))
+        kept = [name for name in os.listxattr(source) if name.startswith(ATTRIBUTES)]
+        for name in os.listxattr(target):
+            # A new entry inherits the default access control list of its directory.
+            if name.startswith(ATTRIBUTES) and name not in kept:
+                os.removexattr(target, name)
+        for name in kept:
+            is_changed = True
+            os.setxattr(target, name, os.getxattr(source, name))
     except OSError as error:
         # On a filesystem without extended attributes there are none to lose.
         if error.errno not in (EOPNOTSUPP, ENODATA) or _has_attributes(source):
@@ -185,6 +190,10 @@ def copy_link_owner(directory: int, name: bytes, before: os.stat_result) -> str 
     """Copy the owner and group of an entry to a link or a special file. Return the attributes that are lost."""
     made = os.stat(name, dir_fd=directory, follow_symlinks=False)
     lost = _copy_owner(made, before, lambda uid, gid: os.chown(name, uid, gid, dir_fd=directory, follow_symlinks=False))
+    if not stat.S_ISLNK(made.st_mode):
+        with suppress(OSError):
+            # A special file inherits a list too.
+            os.removexattr(f"/proc/self/fd/{directory}/{os.fsdecode(name)}", ACCESS_LIST, follow_symlinks=False)
     return ", ".join(lost) or None
 
 
