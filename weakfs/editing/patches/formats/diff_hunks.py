@@ -14,21 +14,32 @@ GIT = "diff --git "
 MISCOUNTED = "the counts in its header do not match its lines, which were all used"
 
 RANGES = re.compile(r"@@ -(\d{1,15})(?:,(\d{1,15}))? \+(\d{1,15})(?:,(\d{1,15}))? @@")
+# Where the next hunk or the diff of the next file begins.
+_STARTS = "@@", GIT, "Index: ", "diff -"
+# Where the text of the next mail, commit or list of properties begins: its lines with '-' and '+' are no changes.
+_TEXT = "From ", "commit ", "Property changes on: "
 # A header without numbers: `@@`, `@@ ... @@`, `@@ def f(): @@`.
 _BARE = re.compile(r"^@@|@@\s*$")
 
 
 @define
 class _Body:
-    """The lines of one hunk: those without a mark (from 0), and the marks of those that end without a newline.
+    """The lines of one hunk, and the positions (from 0) of those without a newline and of those without a mark.
 
     The last `trailing_blanks` lines are empty and may belong to the text between hunks.
     """
 
     lines: list[str] = field(factory=list)
-    unended: set[str] = field(factory=set)
+    unended: list[int] = field(factory=list)
     unmarked: list[int] = field(factory=list)
     trailing_blanks: int = 0
+
+    def lacks_newline(self, marks: str) -> bool:
+        """Return whether the last of the lines with these marks has no newline; of an earlier one it cannot be true."""
+        last = max((at for at in self.unended if self.lines[at][0] in marks), default=None)
+        return last is not None and not any(
+            line[0] in marks for line in self.lines[last + 1 : len(self.lines) - self.trailing_blanks]
+        )
 
 
 class DiffLines:
@@ -37,6 +48,8 @@ class DiffLines:
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.at = 0
+        names = next((at for at, line in enumerate(lines) if line.startswith((GIT, "--- ", "Index: "))), 0)
+        self._is_fenced = any(line.startswith("```") for line in lines[:names])
 
     def starts_file(self, at: int) -> bool:
         """Return whether the names of a file begin at a line."""
@@ -56,7 +69,26 @@ class DiffLines:
             found.append(self._hunk())
         if not found:
             raise malformed(self.at, "there is no hunk below the names; write '@@ -1,3 +1,4 @@' there")
+        self._check_that_no_change_is_left_out()
         return found
+
+    def _check_that_no_change_is_left_out(self) -> None:
+        """Raise `PatchParseError` if another line ended a hunk, and lines with "-" or "+" follow in none."""
+        end = None
+        for at in range(self.at, len(self.lines)):
+            line = self.lines[at]
+            if self.starts_file(at) or self._is_signature(at) or line.startswith((*_STARTS, *_TEXT)):
+                return
+            if self._is_fenced and line.startswith("```"):
+                return
+            end = at if end is None and line.strip() else end
+            if line[:1] in ("-", "+"):
+                assert end is not None
+                raise malformed(
+                    at + 1,
+                    f"{quoted(line)} is in no hunk, since {quoted(self.lines[end])} on line {end + 1} ends the one "
+                    "above; start each line of a hunk with ' ', '-' or '+', and each hunk with '@@'",
+                )
 
     def _hunk(self) -> Hunk:
         start = self.at + 1
@@ -65,7 +97,7 @@ class DiffLines:
         self.at += 1
         old, new = (1 if count is None else int(count) for count in (found[2], found[4])) if found else (-1, -1)
         body, is_off = self._body(start, old, new)
-        old_unended, new_unended = body.unended & {" ", "-"} != set(), body.unended & {" ", "+"} != set()
+        old_unended, new_unended = body.lacks_newline(" -"), body.lacks_newline(" +")
         return Hunk(
             start,
             tuple(body.lines),
@@ -106,7 +138,7 @@ class DiffLines:
                 body.unmarked.append(len(body.lines))
                 line, mark = " " + line, " "
             if mark == "\\" and body.lines:
-                body.unended.add(body.lines[-1][0])
+                body.unended.append(len(body.lines) - 1)
             elif mark in " -+" and old >= (mark != "+") and new >= (mark != "-") and old + new:
                 if not self._still_there(line):
                     break
@@ -123,9 +155,9 @@ class DiffLines:
         while self.at < len(self.lines):
             line = self.lines[self.at]
             if line[:1] == "\\" and body.lines:
-                body.unended.add(body.lines[-1][0])
+                body.unended.append(len(body.lines) - 1)
                 body.trailing_blanks = 0
-            elif line[:1] in ("", " ", "-", "+") and not self._starts_next() and line.rstrip() != "--":
+            elif line[:1] in ("", " ", "-", "+") and not self._starts_next() and not self._is_signature(self.at):
                 body.lines.append(line or " ")
                 body.trailing_blanks = 0 if line else body.trailing_blanks + 1
             else:
@@ -150,7 +182,7 @@ class DiffLines:
     def _starts_next(self) -> bool:
         """Return whether the line begins the next hunk or the diff of the next file."""
         line = self.lines[self.at]
-        if line.startswith(("@@", GIT, "Index: ", "diff -")):
+        if line.startswith(_STARTS):
             return True
         return (
             self.starts_file(self.at)
@@ -163,11 +195,34 @@ class DiffLines:
         return line != " " or self.at + 1 < len(self.lines) or self.lines[self.at] == " "
 
     def _goes_on(self) -> bool:
-        """Return whether another line of a hunk follows where, according to the header, the hunk ends."""
-        if self.at >= len(self.lines) or self.lines[self.at][:1] not in (" ", "-", "+"):
+        """Return whether another line of a hunk follows where, according to the header, the hunk ends.
+
+        An empty line may be context without its mark, if a change follows.
+        """
+        at = self.at
+        while at < len(self.lines) and not self.lines[at]:
+            at += 1
+        if at >= len(self.lines) or self.lines[at][:1] not in (" ", "-", "+") or self.starts_file(at):
             return False
-        # The signature that git puts below a diff in an email, and the beginning of the next file.
-        return self.lines[self.at].rstrip() != "--" and not self.starts_file(self.at)
+        if self._is_signature(at) or (self.lines[at].rstrip() == "--" and not any(self.lines[at + 1 :])):
+            return False
+        return at == self.at or self._changes_from(at)
+
+    def _changes_from(self, at: int) -> bool:
+        """Return whether there is a change among the lines with marks that begin at a line."""
+        for line in self.lines[at:]:
+            if line[:1] in ("-", "+"):
+                return True
+            if line[:1] not in ("", " "):
+                return False
+        return False
+
+    def _is_signature(self, at: int) -> bool:
+        """Return whether a line is the `-- ` of a mail, below which git writes its version, not a removed `-`."""
+        if self.lines[at].rstrip() != "--":
+            return False
+        below = next((line for line in self.lines[at + 1 :] if line.strip()), " ")
+        return below[0] not in " -+@\\"
 
     def _miscounted(self, start: int, old: int, new: int) -> PatchParseError:
         if not old and not new:
