@@ -47,6 +47,10 @@ CHANGES: dict[str, Callable[[HostFilesystem], object]] = {
     "a file in place": lambda files: files.write("/first", "after\n"),
     "a deleted directory": lambda files: files.delete("/d", recursive=True),
     "a deleted hard link": lambda files: files.delete("/first"),
+    "a file in place and its deleted hard link": lambda files: (
+        files.write("/first", "after\n"),
+        files.delete("/d", recursive=True),
+    ),
 }
 
 

@@ -25,6 +25,11 @@ class HostDirectory(ReadableDirectory):
 
     __slots__ = ()
 
+    @property
+    def lasting_inode(self) -> int | None:
+        """The inode number of the directory itself; `None` if that may change while the directory stays the same."""
+        return os.fstat(self.descriptor).st_ino
+
     def on_created(self, directory: int, name: bytes) -> None:
         """Finish a new entry of an open directory before it can be seen at its path; for subclasses."""
 

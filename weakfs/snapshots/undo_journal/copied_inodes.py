@@ -16,6 +16,8 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.undo_journal.checked_lines import checked_line, read_lines
+from weakfs.snapshots.undo_journal.log import damaged
 
 INODES = b"inodes"
 
@@ -26,22 +28,26 @@ _InodeOnSide = tuple[str, int]
 
 
 class CopiedInodes:
-    """The file `inodes` of a journal, given by the descriptor of its directory. Reads each line of it once."""
+    """The file `inodes` of a journal, given by the descriptor and path of its directory. Reads each line of it once."""
 
-    def __init__(self, journal: int) -> None:
+    def __init__(self, journal: int, path: str) -> None:
         self._journal = journal
+        self._path = path
         self._read = self._lines = 0
         # For each inode number its copies, each with the number of the line that describes it.
         self._copies: dict[_InodeOnSide, list[tuple[int, _InodeOnSide]]] = {}
 
     def remember(self, source: Side, target: Side, pairs: Iterable[tuple[int, int]]) -> None:
         """Append the inode numbers of files and their copies."""
-        lines = "".join(f"{source} {old} {target} {new}\n" for old, new in pairs)
-        descriptor = os.open(
-            INODES, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._journal
-        )
-        with open(descriptor, "w") as stream:
-            stream.write(lines)
+        self.read()
+        offset = self._read
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(INODES, flags, 0o600, dir_fd=self._journal), "r+b") as stream:
+            # A process that was killed may have left part of a line.
+            stream.truncate(offset)
+            stream.seek(offset)
+            for old, new in pairs:
+                offset += stream.write(checked_line(f"{source} {old} {target} {new}".encode(), offset))
 
     def remember_restored(self, disk: HostDirectory, frames: Iterable[dict[str, Any]]) -> None:
         """Remember which entries that steps refer to were created again by a restore of the whole tree after them."""
@@ -51,7 +57,7 @@ class CopiedInodes:
 
     def current(self, was: int) -> set[int]:
         """Return the inode numbers that the file `was` may have on the disk now: its own, and those of its copies."""
-        self._read_new_lines()
+        self.read()
         # A copy of a copy was made later, so its line comes later. The numbers of removed files are used again.
         found: dict[_InodeOnSide, int] = {("disk", was): 0}
         waiting: list[_InodeOnSide] = [("disk", was)]
@@ -63,23 +69,22 @@ class CopiedInodes:
                     waiting.append(copy)
         return {number for side, number in found if side == "disk"}
 
-    def _read_new_lines(self) -> None:
+    def read(self) -> None:
+        """Read the lines that are new. Raise `OSError` (EBADMSG) for one that was damaged."""
         try:
             descriptor = os.open(INODES, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._journal)
         except FileNotFoundError:
             return
         with open(descriptor, "rb") as stream:
             stream.seek(self._read)
-            for line in stream:
-                # The last line may be truncated.
-                if not line.endswith(b"\n"):
-                    return
-                self._read += len(line)
-                self._lines += 1
-                parts = line.decode().split()
-                if len(parts) == 4:
-                    source, copy = (parts[0], int(parts[1])), (parts[2], int(parts[3]))
-                    self._copies.setdefault(source, []).append((self._lines, copy))
+            try:
+                for text, length in read_lines(stream, self._read):
+                    self._read += length
+                    self._lines += 1
+                    source, old, target, new = text.decode().split()
+                    self._copies.setdefault((source, int(old)), []).append((self._lines, (target, int(new))))
+            except ValueError as error:
+                raise damaged(self._path, f"a line of its file {INODES.decode()!r} was changed: {error}") from None
 
 
 def _inodes_after(frames: Iterable[dict[str, Any]]) -> Iterator[tuple[Segments, int]]:

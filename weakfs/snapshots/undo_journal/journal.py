@@ -3,7 +3,8 @@
 The previous entry at a path is kept: the original file or directory, linked or moved into the journal's directory
 (copied if that is on another device), or a copy of a file that is changed in place. The log has one line of JSON per
 step; an undo reverts the last step and truncates its line. A process that is killed leaves its journal behind, and the
-next process that opens the disk undoes it. Removing the log commits the work.
+next process that opens the disk undoes it, unless the journal is a copy or the disk is another one. Removing the log
+commits the work.
 
 If the session is in storage, the work is committed there: the journal then names the commit that the work
 belongs to, and a process that finds the journal left behind checks whether that commit was stored.
@@ -32,10 +33,21 @@ from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
 from weakfs.snapshots.directory.hard_links import Inode
 from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.undo_journal.copied_inodes import CopiedInodes
-from weakfs.snapshots.undo_journal.journal_directory import is_new, remove_journal
-from weakfs.snapshots.undo_journal.log import LOG, PLACE, PREPARED, encoded, open_log, read_frames
+from weakfs.snapshots.undo_journal.journal_directory import is_new, remove_journal, set_aside
+from weakfs.snapshots.undo_journal.log import (
+    BEGUN,
+    LOG,
+    PLACE,
+    PREPARED,
+    Frame,
+    begun,
+    encoded,
+    is_elsewhere,
+    open_log,
+    read_frames,
+)
 from weakfs.snapshots.undo_journal.tree_copy import Lost, TreeCopy
-from weakfs.snapshots.undo_journal.undo import COPIED, Frame, RestoreManifest, UndoStep, identity
+from weakfs.snapshots.undo_journal.undo import COPIED, RestoreManifest, UndoStep, identity
 
 logger = logging.getLogger("weakfs.snapshots")
 
@@ -53,10 +65,12 @@ class Journal:
         self._restore_manifest = restore_manifest
         self._path: str | None = None
         self._directory = self._log = -1
-        self._inodes = CopiedInodes(-1)
+        self._inodes = CopiedInodes(-1, "")
         # Each step with the offset of its line in the log.
         self._frames: list[tuple[int, Frame]] = []
         self._end = 0
+        # The first line, which is written together with that of the first step.
+        self._begun = b""
         self._kept = 0
         # Names in the journal of files that may have other names outside it.
         self._linked: dict[Inode, list[bytes]] = {}
@@ -245,13 +259,15 @@ class Journal:
     def _write(self, frame: Frame) -> None:
         if self._path is None:
             self._open()
-        line = encoded(frame) + b"\n"
-        written = os.pwrite(self._log, line, self._end)
-        if written < len(line):
+        first = b"" if self._end else self._begun
+        place = self._end + len(first)
+        lines = first + encoded(frame, place)
+        written = os.pwrite(self._log, lines, self._end)
+        if written < len(lines):
             # Only part was written, so the disk is probably full: writing the rest raises the actual error.
-            os.pwrite(self._log, line[written:], self._end + written)
-        self._frames.append((self._end, frame))
-        self._end += len(line)
+            os.pwrite(self._log, lines[written:], self._end + written)
+        self._frames.append((place, frame))
+        self._end += len(lines)
 
     def _open(self) -> None:
         path = f"{self._start}-{secrets.token_hex(8)}"
@@ -268,12 +284,14 @@ class Journal:
             self._let_go()
             remove_journal(path)
             raise
-        if not os.fstat(self._log).st_nlink:
+        status = os.fstat(self._log)
+        if not status.st_nlink:
             # A process that recovers journals found the log before it was locked, and removed it as a leftover.
             self._let_go()
             self._open()
             return
-        self._path, self._inodes = path, CopiedInodes(self._directory)
+        self._path, self._inodes = path, CopiedInodes(self._directory, path)
+        self._begun = encoded(begun(status.st_ino, self.disk.lasting_inode), 0)
 
     def _times(self, segments: Segments) -> list[int]:
         """Return the modification time of the directory that contains a path; an undo restores it."""
@@ -323,8 +341,8 @@ class Journal:
     def taken_over(cls, disk: HostDirectory, path: str, restore_manifest: RestoreManifest) -> Journal | None:
         """Take over the journal of a process that has ended; return `None` if it has no log or was committed.
 
-        Raises `BlockingIOError` if its process is alive, `FileNotFoundError` if the journal is gone, and `OSError`
-        (EBADMSG) if it is damaged.
+        A journal that belongs elsewhere is set aside, and `None` returned. Raises `BlockingIOError` if its process is
+        alive, `FileNotFoundError` if the journal is gone, and `OSError` (EBADMSG) if it is damaged.
         """
         journal = cls(disk, path, restore_manifest)
         directory = os.open(path, DIRECTORY)
@@ -343,16 +361,28 @@ class Journal:
                 remove_journal(path)
             return None
         journal._path, journal._directory, journal._log = path, directory, log
-        journal._inodes = CopiedInodes(directory)
+        journal._inodes = CopiedInodes(directory, path)
         try:
-            with open(os.dup(log), "rb") as stream:
-                for line, frame in read_frames(stream, path):
-                    journal._frames.append((journal._end, frame))
-                    journal._end += len(line)
+            if journal._read():
+                return journal
+            set_aside(path, disk.root)
         except OSError:
             journal.release()
             raise
-        return journal
+        journal.release()
+        return None
+
+    def _read(self) -> bool:
+        """Read the steps in the log. Return false if they belong to another journal or another directory."""
+        with open(os.dup(self._log), "rb") as stream:
+            for frame, length in read_frames(stream, str(self._path)):
+                if frame["op"] != BEGUN:
+                    self._frames.append((self._end, frame))
+                elif is_elsewhere(frame, os.fstat(self._log), self.disk.lasting_inode):
+                    return False
+                self._end += length
+        self._inodes.read()
+        return True
 
 
 class Nested:

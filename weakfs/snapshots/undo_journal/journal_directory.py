@@ -1,9 +1,10 @@
-"""The directories of journals: removing one when the work in it has ended, and telling whether one is still new."""
+"""The directories of journals: removing one when its work has ended, or setting it aside if it belongs elsewhere."""
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,8 @@ logger = logging.getLogger("weakfs.snapshots")
 
 # The prefix of the names of directories that hold deleted entries which cannot be removed.
 UNREMOVABLE = "unremovable-"
+# The prefix of the names of journals that were copied here, or whose directory was replaced. Nothing undoes them.
+ELSEWHERE = "elsewhere-"
 
 
 def is_new(path: str) -> bool:
@@ -42,6 +45,18 @@ def remove_journal(path: str) -> None:
                 os.path.join(folder, UNREMOVABLE + name),
                 error.strerror,
             )
+
+
+def set_aside(path: str, root: str) -> None:
+    """Rename the directory of a journal that belongs elsewhere, so that nothing in `root` is undone with it."""
+    aside = os.path.join(os.path.dirname(path), ELSEWHERE + secrets.token_hex(8))
+    os.rename(path, aside)
+    logger.warning(
+        "unfinished work in the store is not undone in %r: it was copied from another store, or was done in an earlier "
+        "directory of that name; remove %r",
+        root,
+        aside,
+    )
 
 
 @contextmanager

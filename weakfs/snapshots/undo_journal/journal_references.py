@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 
 from weakfs.snapshots.store.atomic_files import names_in
+from weakfs.snapshots.undo_journal.journal_directory import ELSEWHERE
 from weakfs.snapshots.undo_journal.log import open_log, read_frames
 
 
@@ -17,10 +18,12 @@ def trees_needed(store: str) -> set[bytes]:
     needed: set[bytes] = set()
     folder = os.path.join(store, "journals")
     for name in names_in(folder):
+        if name.startswith(ELSEWHERE):
+            continue
         journal = os.path.join(folder, name)
         # A journal without a log has not begun or has ended.
         with suppress(FileNotFoundError, NotADirectoryError), os.fdopen(open_log(journal), "rb") as log:
             needed.update(
-                bytes.fromhex(frame["ref"]) for _, frame in read_frames(log, journal) if frame["op"] == "tree"
+                bytes.fromhex(frame["ref"]) for frame, _ in read_frames(log, journal) if frame["op"] == "tree"
             )
     return needed

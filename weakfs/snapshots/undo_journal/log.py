@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from errno import EBADMSG
-from typing import IO
+from typing import IO, Any
 
 import orjson
 from attrs import fields
@@ -15,10 +15,14 @@ from attrs import fields
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import NOT_A_REGULAR_FILE
 from weakfs.session.external import CommitPlace
-from weakfs.snapshots.undo_journal.undo import Frame
+from weakfs.snapshots.undo_journal.checked_lines import checked_line, read_lines
+
+# One line of the log.
+Frame = dict[str, Any]
 
 LOG = b"log"
 
+BEGUN = "begun"
 PREPARED = "prepared"
 PLACE = tuple(attribute.name for attribute in fields(CommitPlace))
 
@@ -30,10 +34,9 @@ FIELDS = {
     "moved": {"path", "to", "was", "parents"},
     "status": {"path", "mode", "at"},
     "tree": {"ref"},
+    BEGUN: {"log", "root"},
     PREPARED: {*PLACE},
 }
-# No step takes this many bytes.
-LONGEST = 1 << 26
 
 
 def open_log(journal: str, flags: int = os.O_RDONLY, *, directory: int | None = None) -> int:
@@ -56,33 +59,43 @@ def open_log(journal: str, flags: int = os.O_RDONLY, *, directory: int | None = 
     return found
 
 
-def encoded(frame: Frame) -> bytes:
-    """Return a step as JSON."""
+def begun(log: int, root: int | None) -> Frame:
+    """Return the first line of a log: the inode numbers of the log and of the directory that the work changes."""
+    return {"op": BEGUN, "log": log, "root": root}
+
+
+def is_elsewhere(frame: Frame, log: os.stat_result, root: int | None) -> bool:
+    """Return whether a log is a copy, or another directory has taken the place of the one that the work changed."""
+    is_another_root = root is not None and frame["root"] not in (None, root)
+    return frame["log"] != log.st_ino or is_another_root
+
+
+def encoded(frame: Frame, offset: int) -> bytes:
+    """Return the line of a step that begins at an offset of the log."""
     try:
-        return orjson.dumps(frame)
+        return checked_line(orjson.dumps(frame), offset)
     except TypeError:
         # Some filesystems keep times that do not fit in 64 bits.
-        return json.dumps(frame).encode()
+        return checked_line(json.dumps(frame).encode(), offset)
 
 
-def read_frames(log: IO[bytes], journal: str) -> Iterator[tuple[bytes, Frame]]:
-    """Yield the steps in the log of a journal. A truncated last line is ignored: its change did not happen.
+def read_frames(log: IO[bytes], journal: str) -> Iterator[tuple[Frame, int]]:
+    """Yield the steps in the log of a journal, each with the length of its line.
 
-    Raise `OSError` (EBADMSG) for a line that is not a step.
+    A truncated last line is ignored: its change did not happen. Raise `OSError` (EBADMSG) for a line that is not a
+    step, or is damaged.
     """
-    while (line := log.readline(LONGEST)).endswith(b"\n"):
-        try:
+    try:
+        for text, length in read_lines(log):
             # Not orjson, which reads integers of more than 64 bits as floats.
-            frame = json.loads(line)
+            frame = json.loads(text)
             if not FIELDS[frame["op"]] <= frame.keys():
                 raise ValueError(f"a step {frame['op']!r} lacks a field")
             if frame["op"] == "tree":
                 bytes.fromhex(frame["ref"])
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            raise damaged(journal, f"a line is not a step that this version knows: {error}") from None
-        yield line, frame
-    if len(line) == LONGEST:
-        raise damaged(journal, f"a line has {LONGEST} bytes or more")
+            yield frame, length
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise damaged(journal, f"a line is not a step that this version knows: {error}") from None
 
 
 def damaged(journal: str, cause: str) -> OSError:

@@ -15,7 +15,7 @@ from weakfs.session.durable.commits.uncertain_commits import was_stored_anywhere
 from weakfs.session.external import CommitPlace
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.undo_journal.journal import Journal
-from weakfs.snapshots.undo_journal.log import PREPARED, open_log, read_frames
+from weakfs.snapshots.undo_journal.log import BEGUN, PREPARED, open_log, read_frames
 from weakfs.snapshots.undo_journal.undo import RestoreManifest
 
 # Returns whether a commit was stored.
@@ -41,9 +41,9 @@ def recover_journals(
 ) -> Recovery:
     """Undo the unfinished work of processes that have ended, and list the paths that running processes have changed.
 
-    `start` is the path prefix of this directory's journals; `own` are journals to skip. Work whose commit was stored is
-    finished. With `keeps_files`, all work counts as finished: the files stay as those processes left them. Raises what
-    `was_stored` raises, with nothing changed.
+    `start` is the path prefix of this directory's journals; `own` are journals to skip. Journals that belong elsewhere
+    are set aside. Work whose commit was stored is finished. With `keeps_files`, all work counts as finished: the files
+    stay as those processes left them. Raises what `was_stored` raises, with nothing changed.
     """
     found = Recovery()
     left: list[Journal] = []
@@ -93,8 +93,8 @@ def _changed(path: str) -> list[Segments]:
     """Return the paths that a unit of work has changed so far."""
     changed: list[Segments] = []
     with suppress(FileNotFoundError), os.fdopen(open_log(path), "rb") as stream:
-        for _, frame in read_frames(stream, path):
-            if frame["op"] == PREPARED:
+        for frame, _ in read_frames(stream, path):
+            if frame["op"] in (BEGUN, PREPARED):
                 continue
             changed.append(tuple(frame["path"]))
             if "to" in frame:

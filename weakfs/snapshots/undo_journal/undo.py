@@ -8,7 +8,6 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from errno import EACCES, EDQUOT, EMLINK, ENOSPC, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
-from typing import Any
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem.results import Note
@@ -20,15 +19,13 @@ from weakfs.snapshots.directory.hard_links import find_names
 from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.directory.permissions import open_file
 from weakfs.snapshots.undo_journal.copied_inodes import CopiedInodes
+from weakfs.snapshots.undo_journal.log import Frame
 from weakfs.snapshots.undo_journal.tree_copy import Lost, TreeCopy
 
 logger = logging.getLogger("weakfs.snapshots")
 
 # Errors meaning that a file or directory cannot be linked or moved between disk and journal and must be copied.
 COPIED = (EXDEV, EPERM, EACCES, EMLINK, ENOTSUP, EOPNOTSUPP)
-
-# One line of the log.
-Frame = dict[str, Any]
 
 # Makes a directory match the manifest with a digest, and returns notes on what files lost in the process.
 RestoreManifest = Callable[[str], Iterable[Note] | None]
@@ -135,9 +132,13 @@ class UndoStep:
         return False
 
     def _replace_by_link(self, source: Segments, segments: Segments) -> None:
+        """Make a path a hard link to a file. The time of its directory stays: no step changed it."""
+        parent = self.disk.status(segments[:-1])
         with self._temporary(segments) as temporary:
             self.disk.link(source, temporary)
             self.disk.rename(temporary, segments)
+        if parent is not None:
+            self.disk.stamp(segments[:-1], parent.st_mtime_ns)
 
     @contextmanager
     def _temporary(self, segments: Segments) -> Iterator[Segments]:
