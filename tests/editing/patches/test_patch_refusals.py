@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.editing.patches.patched import refused
 
 
@@ -21,6 +23,26 @@ def test_a_refusal_names_the_nearest_line_if_none_matches() -> None:
     error = refused("a\nport = 80  # default\nb\n", "@@", "-port = 80 # default", "+port = 1")
     assert "Line 2 differs only in white space: the file has 'port = 80  # default'" in str(error)
     assert "read the file again" in str(refused("a\n", "@@", "-something else", "+b"))
+
+
+def test_a_refusal_names_the_first_line_that_is_not_in_the_file_if_nothing_is_similar() -> None:
+    message = str(refused("}\nalpha\n", "@@", " }", "", "     gamma = compute()", "-delta", "+x"))
+    assert "its lines differ from those in the file, which has no line 'gamma = compute()'; nothing" in message
+
+
+@pytest.mark.parametrize(
+    ("hunk", "says"),
+    [
+        (["", " a", "-b"], "begins with a blank line, and the file has none above line 3"),
+        ([" y", "-z", "-", "+x"], "ends with a blank line, and the file has none below line 2"),
+        ([" ", " ", " c", "-d"], "begins with 2 blank lines, and the file has 1 above line 6"),
+        ([" c", "-d", "- "], "ends with a blank line, and the file has none below line 7"),
+    ],
+)
+def test_a_refusal_names_blank_lines_around_a_hunk_that_the_file_does_not_have(hunk: list[str], says: str) -> None:
+    message = str(refused("y\nz\na\nb\n\nc\nd\n", "@@", *hunk))
+
+    assert f"The hunk {says}." in message
 
 
 def test_a_hunk_that_was_already_applied_is_reported_as_such() -> None:

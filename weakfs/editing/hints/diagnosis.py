@@ -202,7 +202,9 @@ class QuotedFile:
             rest = "\n".join(_lines_of(meant, counts_blanks=subject.counts_blanks)[MOST_LINES:])
             if rest and rounds > 1:
                 return self._nearest(subject, rest, None, rounds - 1, place.stop)
-            difference = Difference("Its lines are there, but it begins or ends inside a word; give whole lines.")
+            difference = self._blank_around(subject, place) or Difference(
+                "Its lines are there, but it begins or ends inside a word; give whole lines."
+            )
         if difference.lines is not None:
             start, stop = difference.lines
             place = evolve(place, start=min(place.start, start), stop=max(place.stop, stop))
@@ -212,6 +214,22 @@ class QuotedFile:
         while sum(map(len, parts)) > MOST_IN_HINT and len(parts) > 1:
             parts.pop()
         return Diagnosis("\n".join(parts), hint or "similar", lines)
+
+    def _blank_around(self, subject: Subject, place: Alignment) -> Difference | None:
+        """Describe blank lines before or after the quoted lines that the file does not have there."""
+        if not subject.counts_blanks:
+            return None
+        name, quote = subject.name.capitalize(), subject.old.split("\n")
+        sides = (
+            ("begins", quote, self.lines[: place.start][::-1], f"above line {place.start + 1}"),
+            ("ends", quote[::-1], self.lines[place.stop :], f"below line {place.stop}"),
+        )
+        for verb, lines, around, where in sides:
+            wanted, held = _leading_blanks(lines), _leading_blanks(around)
+            if held < wanted:
+                blanks = "a blank line" if wanted == 1 else f"{wanted} blank lines"
+                return Difference(f"{name} {verb} with {blanks}, and the file has {held or 'none'} {where}.")
+        return None
 
     def _place(self, subject: Subject, old: str, near: int) -> Alignment | None:
         quote = _quote_of(old, counts_blanks=subject.counts_blanks)
@@ -302,6 +320,10 @@ def _lines_of(old: str, *, counts_blanks: bool) -> list[str]:
         return [line for line in lines if line.strip()]
     said = [at for at, line in enumerate(lines) if line.strip()]
     return lines[said[0] : said[-1] + 1] if said else []
+
+
+def _leading_blanks(lines: Sequence[str]) -> int:
+    return next((at for at, line in enumerate(lines) if line.strip()), len(lines))
 
 
 def _quote_of(old: str, *, counts_blanks: bool) -> Quote:

@@ -98,9 +98,11 @@ class Mismatches:
         if not old.strip():
             return "its lines are blank, and the file has no such lines there; give more lines of context", ()
         found = self._file.diagnose(subject)
-        if found.hint in (None, "similar"):
-            return f"its lines differ from those in the file; {found.reason}", found.lines
-        return found.reason, found.lines
+        if found.hint not in (None, "similar"):
+            return found.reason, found.lines
+        missing = None if found.lines else next(filter(self._is_missing, hunk.old), None)
+        first = f", which has no line {quoted(missing.strip())}" if missing else ""
+        return f"its lines differ from those in the file{first}; {found.reason}", found.lines
 
     def misquote(self, hunk: Hunk) -> str:
         """Return what else is wrong with the old lines of a hunk, as the end of a sentence; "" if nothing is known."""
@@ -130,6 +132,9 @@ class Mismatches:
 
     def _is_unmarked(self, line: str) -> bool:
         return self._is_line(line) and not (line[0] == "-" and self._is_line(line[1:]))
+
+    def _is_missing(self, line: str) -> bool:
+        return bool(line.strip()) and self.document.find([line], FREEST, 0) < 0
 
     def _is_line(self, line: str) -> bool:
         return bool(line.strip()) and self.document.find([line], TRAILING_SPACES, 0) >= 0
