@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from time import monotonic
 
 from attrs import evolve, field, frozen
 
@@ -15,7 +16,8 @@ from weakfs.history.forgetting.snapshot_stores import compact, drop, snapshots_w
 from weakfs.history.forgetting.text_redaction import Redaction
 from weakfs.reducers import ExternalFsSnapshot
 from weakfs.reducers.external_trees import external_trees
-from weakfs.session import Session, SessionError
+from weakfs.session import Session, SessionConflict, SessionError
+from weakfs.session.durable.commits.commit_log import CommitLog
 from weakfs.session.durable.stream_replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.session import checked_session
@@ -24,6 +26,10 @@ from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.snapshots import Store
 from weakfs.tools import ToolCall
 
+# How many times to try to replace a stored history while other processes change the session.
+_MOST_ATTEMPTS = 5
+# The longest lease that keeps other processes waiting meanwhile, in seconds.
+_LONGEST_LEASE = 600.0
 # The maximum number of passes: replacing a digest changes the contents that name it, and so their digests too.
 _MOST_PASSES = 16
 
@@ -87,48 +93,78 @@ def forget(
     another, unsaved session needs are lost. Snapshots in other stores remain.
 
     A session in memory must be saved again. A session in a folder or in SQLite is replaced there in one step, its files
-    are searched for what was forgotten, and the session is closed; open it again. This cannot be undone.
+    are searched for what was forgotten, and the session is closed; open it again. This cannot be undone. What other
+    processes store in the meantime is forgotten too; in the end they wait, and must open the session again.
 
     Raises `ValueError` if the text cannot be forgotten, and `SessionError` for a fork, inside a transaction, while a
-    fork of the session is open, and for storage whose bytes cannot be erased.
+    fork of the session is open, for storage whose bytes cannot be erased, and if other processes write so much that the
+    history cannot be replaced.
     """
     checked_session(session)
     if (path is None) == (text is None):
         raise ValueError("cannot tell what to forget: pass either a path or text")
-    if session._log is not None:
+    given = tuple(stores)
+    log = session._log
+    if log is not None:
         # Opening a transaction takes the lock too.
-        session._log.checkpoints.wait()
+        log.checkpoints.wait()
     with session.lock:
         _check(session)
-        line, rules = session._trunk, session._rules
-        if session._log is not None:
-            local_of(session._log.store.url)
-        if text is not None:
-            contents = calls = Redaction.of_text(text)
-            forms = tuple(contents.forms)
+        if log is not None:
+            local_of(log.store.url)
+        if preview or log is None:
+            plan = _planned(session, path, text, given, preview=preview)
+            if preview:
+                return plan.report
+            plan.drop_snapshots()
+            if plan.report.is_rewritten:
+                session._trunk = plan.after
+            kept, report = session, plan.report
         else:
-            known = contents_at(session, normalize(path or ""))
-            contents, calls = redactions_of_path(known)
-            forms = forms_of_contents(known)
-        given = tuple(stores)
-        held = {store: snapshots_with(store, forms) for store in stores_of(given)}
-        after, work = _rewritten(line, rules, contents, calls)
-        report = _report(line, after, work, contents, preview=preview)
-        dropped = tuple(one for snapshots in held.values() for one in snapshots)
-        report = evolve(report, unreached=tuple(_unreached(session, work, given)), forms=forms, dropped=dropped)
-        if preview:
-            return report
-        for store, snapshots in held.items():
-            drop(store, snapshots)
-        if session._log is None:
-            session._trunk = after if report.is_rewritten else line
-            kept = session
-        else:
-            kept = _copy(session, after)
-            report = _stored(session, kept, report)
-        for store in held:
+            kept, report = _stored(session, log, lambda: _planned(session, path, text, given))
+        searched = stores_of(given)
+        for store in searched:
             compact(store, kept)
-        return evolve(report, found_in=(*report.found_in, *report.search(*(store.path for store in held))))
+    session._notify()
+    return evolve(report, found_in=(*report.found_in, *report.search(*(store.path for store in searched))))
+
+
+@frozen
+class _Plan:
+    """The rewritten history of a session, the report, and the snapshots to drop from each of the given stores."""
+
+    after: Timeline
+    report: Forgetting
+    held: Mapping[Store, tuple[str, ...]]
+
+    def drop_snapshots(self) -> None:
+        for store, snapshots in self.held.items():
+            drop(store, snapshots)
+
+
+def _planned(
+    session: Session,
+    path: str | None,
+    text: str | None,
+    given: Sequence[Store | HostFilesystem],
+    *,
+    preview: bool = False,
+) -> _Plan:
+    """Return what to change, without changing anything."""
+    line = session._trunk
+    if text is not None:
+        contents = calls = Redaction.of_text(text)
+        forms = tuple(contents.forms)
+    else:
+        known = contents_at(session, normalize(path or ""))
+        contents, calls = redactions_of_path(known)
+        forms = forms_of_contents(known)
+    held = {store: snapshots_with(store, forms) for store in stores_of(given)}
+    after, work = _rewritten(line, session._rules, contents, calls)
+    report = _report(line, after, work, contents, preview=preview)
+    dropped = tuple(one for snapshots in held.values() for one in snapshots)
+    report = evolve(report, unreached=tuple(_unreached(session, work, given)), forms=forms, dropped=dropped)
+    return _Plan(after, report, held)
 
 
 def _check(session: Session) -> None:
@@ -172,7 +208,7 @@ def _report(line: Timeline, after: Timeline, work: Rewriting, contents: Redactio
     return Forgetting(preview, tuple(work.records), calls, snapshots, len(contents.digests), contents.replaced, ())
 
 
-def _unreached(session: Session, work: Rewriting, stores: Iterable[Store | HostFilesystem]) -> Iterator[str]:
+def _unreached(session: Session, work: Rewriting, stores: Sequence[Store | HostFilesystem]) -> Iterator[str]:
     yield "other copies of the session: files saved elsewhere or not saved again, backups and exported git repositories"
     yield "programs and models that have read it already"
     known = external_trees(session)
@@ -196,19 +232,50 @@ def _copy(session: Session, after: Timeline) -> Session:
     return copy
 
 
-def _stored(session: Session, copy: Session, report: Forgetting) -> Forgetting:
-    """Replace the stored history with that of the copy, close the session, and search its storage."""
-    log = session._log
-    assert log is not None
-    url, name, head = log.store.url, log.stream, log.head
-    if not report.is_rewritten:
-        # A killed process may have replaced the history without erasing the old one.
-        erase(url)
-        return evolve(report, found_in=report.search(*_places(url)))
-    log.flush()
-    replace_stream(url, name, head, lambda where: copy.copy_to(where, durability="power"))
-    session.close("something was forgotten and the stored history was replaced")
-    return evolve(report, found_in=report.search(*_places(url)))
+def _stored(session: Session, log: CommitLog, planned: Callable[[], _Plan]) -> tuple[Session, Forgetting]:
+    """Replace the stored history, close the session, and search its storage. Return a copy in memory and the report.
+
+    What other processes store in the meantime is read, and forgotten too; from the first attempt to replace the history
+    on, a lease keeps them waiting.
+    """
+    url, name = log.store.url, log.stream
+    dropped: tuple[str, ...] = ()
+    try:
+        for _ in range(_MOST_ATTEMPTS):
+            began = monotonic()
+            log.refresh(session)
+            plan = planned()
+            plan.drop_snapshots()
+            dropped += plan.report.dropped
+            report = evolve(plan.report, dropped=dropped)
+            copy = _copy(session, plan.after)
+            if not report.is_rewritten:
+                # A killed process may have replaced the history without erasing the old one.
+                erase(url)
+                break
+            log.flush()
+            if _replaced(log, copy, monotonic() - began):
+                break
+        else:
+            raise SessionError(
+                f"cannot forget anything in session {name!r}: other processes changed it during each of "
+                f"{_MOST_ATTEMPTS} attempts; try again when they write less, or open it with exclusive=True"
+            )
+    finally:
+        log.release_compaction_lease()
+    if report.is_rewritten:
+        session.close("something was forgotten and the stored history was replaced")
+    return copy, evolve(report, found_in=report.search(*_places(url)))
+
+
+def _replaced(log: CommitLog, copy: Session, spent: float) -> bool:
+    """Replace the stored history with that of a copy. Return false if other processes changed it first."""
+    lease = log.take_compaction_lease(spent, most=_LONGEST_LEASE)
+    try:
+        replace_stream(log.store.url, log.stream, log.head, lease, lambda url: copy.copy_to(url, durability="power"))
+    except SessionConflict:
+        return False
+    return True
 
 
 def _places(url: str) -> list[str]:

@@ -71,6 +71,6 @@ def patiently(operation: Append | TakeLease) -> Steps[Any]:
         yield Wait(operation.stream, (yield Head(operation.stream)), PAUSE)
 
 
-def compaction_seconds(spent: float) -> float:
+def compaction_seconds(spent: float, most: float = MOST) -> float:
     """Return how long to lease a stream for a compaction, in seconds, if an attempt took `spent` seconds."""
-    return min(max(LEAST, FACTOR * spent), MOST)
+    return min(max(LEAST, FACTOR * spent), most)

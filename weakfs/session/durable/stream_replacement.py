@@ -13,14 +13,11 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from uuid import uuid4
+from contextlib import contextmanager
 
-from weakfs.session.durable.held_lease import HeldLease, patiently
-from weakfs.session.durable.open_session import LEASE, event_store
+from weakfs.session.durable.held_lease import HeldLease
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.transactions.steps import run
-from weakfs.session.transactions.store_requests import TakeLease
 from weakfs.storage.errors import StorageError
 from weakfs.storage.folder.names import components
 from weakfs.storage.locations import local_path
@@ -41,33 +38,30 @@ def local_of(url: str) -> str:
     return os.path.abspath(path)
 
 
-def replace_stream(url: str, name: str, expected: int, copy_to: Callable[[str], None]) -> None:
+def replace_stream(url: str, name: str, expected: int, lease: HeldLease, copy_to: Callable[[str], None]) -> None:
     """Replace the stream of a session, which ends at frame `expected`, with the copy that `copy_to` stores elsewhere.
 
-    Raises `SessionConflict`, with nothing changed, if the session was changed since, `LeaseLost` if another process has
-    opened it exclusively, and `SessionError` for storage whose bytes cannot be erased.
+    The caller holds the lease of the stream, so that nobody else can append. Raises `SessionConflict`, with nothing
+    changed, if the session was changed since, `LeaseLost` if the lease expired and another process took it, and
+    `SessionError` for storage whose bytes cannot be erased.
     """
     path = local_of(url)
     is_folder = url.startswith("folder:")
-    store = event_store(url, "power")
-    try:
-        # Until it ends, nobody else can append.
-        lease = HeldLease(store, run(patiently(TakeLease(name, f"forget-{uuid4().hex}", LEASE)), store))
-        try:
-            with _workplace(path if is_folder else os.path.dirname(path)) as work:
-                target = os.path.join(work, "copy" if is_folder else "copy.db")
-                copy_to(f"{'folder' if is_folder else 'sqlite'}:{target}")
-                # First: nobody can append between this and the exchange.
-                run(lease.fencing(), store)
-                if (head := store.head(name)) != expected:
-                    raise SessionConflict(name, expected, head)
-                (_exchange if is_folder else _exchange_rows)(path, target, name)
-        finally:
-            with suppress(StorageError):
-                lease.release()
-    finally:
-        store.close()
+    _check_end(lease, name, expected)
+    with _workplace(path if is_folder else os.path.dirname(path)) as work:
+        target = os.path.join(work, "copy" if is_folder else "copy.db")
+        copy_to(f"{'folder' if is_folder else 'sqlite'}:{target}")
+        _check_end(lease, name, expected)
+        (_exchange if is_folder else _exchange_rows)(path, target, name)
     erase(url)
+
+
+def _check_end(lease: HeldLease, name: str, expected: int) -> None:
+    """Raise `SessionConflict` if a stream does not end at frame `expected`."""
+    # First: nobody can append after this.
+    run(lease.fencing(), lease.store)
+    if (head := lease.store.head(name)) != expected:
+        raise SessionConflict(name, expected, head)
 
 
 def erase(url: str) -> None:

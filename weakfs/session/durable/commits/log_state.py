@@ -17,7 +17,7 @@ from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, FrameWriter
-from weakfs.session.durable.held_lease import COMPACTION, HeldLease, compaction_seconds, patiently
+from weakfs.session.durable.held_lease import COMPACTION, MOST, HeldLease, compaction_seconds, patiently
 from weakfs.session.errors import SessionError
 from weakfs.session.external import CommitPlace
 from weakfs.session.history.snapshot_table import SnapshotTable
@@ -147,14 +147,18 @@ class LogState:
                     self.prepared = None
                 raise
 
-    def take_compaction_lease(self, spent: float) -> None:
-        """Lease the stream for the next attempt at a compaction. The last attempt took `spent` seconds."""
+    def take_compaction_lease(self, spent: float, *, most: float = MOST) -> HeldLease:
+        """Lease the stream for the next attempt at replacing history, unless the session holds a lease anyway.
+
+        The last attempt took `spent` seconds; the lease lasts at most `most` seconds.
+        """
         if self.lease is None or self.lease.is_of_compaction:
             if (found := self.store.head(self.stream)) < self.head:
                 # It was deleted. Leasing it would create it again, or lock out the writers of a new one.
                 raise self.gone("compact", found)
-            take = TakeLease(self.stream, f"{COMPACTION}{self.writer}", compaction_seconds(spent))
+            take = TakeLease(self.stream, f"{COMPACTION}{self.writer}", compaction_seconds(spent, most))
             self.lease = HeldLease(self.store, run(patiently(take), self.store))
+        return self.lease
 
     def release_compaction_lease(self) -> None:
         """Release the lease of a compaction."""
