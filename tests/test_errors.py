@@ -1,4 +1,4 @@
-"""Errors that weakfs defines: copied and pickled, so that they can be raised in another process."""
+"""Errors that are copied and pickled, so that they can be raised in another process."""
 
 from __future__ import annotations
 
@@ -6,11 +6,24 @@ import copy
 import errno
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from weakfs import InMemoryFilesystem, MergeConflict, MissingBlob, RollbackIncomplete, SessionFileError, WeakfsError
+from weakfs import (
+    HostFilesystem,
+    InMemoryFilesystem,
+    MergeConflict,
+    MissingBlob,
+    RollbackIncomplete,
+    Session,
+    SessionFileError,
+    WeakfsError,
+)
+from weakfs.backends import MountedFilesystem
 from weakfs.editing import apply_patch, replace
+from weakfs.filesystem import Filesystem, Limits
+from weakfs.filesystem.errors import absence_in
 from weakfs.session import ConflictEntry, SessionConflict
 from weakfs.storage import LeaseLost, StorageError, StreamConflict
 from weakfs.storage.folder.errors import JournalDamaged, failure
@@ -61,6 +74,61 @@ def test_an_error_is_the_same_after_a_copy_or_pickling(kind: str, again: Callabl
     assert type(other) is type(error)
     assert (str(other), other.args, vars(other)) == (str(error), error.args, vars(error))
     assert getattr(other, "errno", None) == getattr(error, "errno", None)
+
+
+def filesystem(backend: str, root: Path, *, read_only: bool = False) -> Filesystem:
+    """Return a filesystem with a file and a directory that has an entry."""
+    session, limits = Session(), Limits(max_file_size=20)
+    if backend == "host":
+        (root / "d").mkdir()
+        (root / "d" / "g").write_text("text")
+        (root / "f").write_text("text")
+        return HostFilesystem(root, session=session, limits=limits, read_only=read_only)
+    files = InMemoryFilesystem(session)
+    files.write("/f", "text")
+    files.write("/d/g", "text")
+    files = InMemoryFilesystem(session, limits=limits, read_only=read_only)
+    return MountedFilesystem(files, "/workspace") if backend == "mounted" else files
+
+
+BUILT_IN: dict[str, tuple[Callable[[Filesystem], object], int]] = {
+    "not found": (lambda fs: fs.read("x"), errno.ENOENT),
+    "exists": (lambda fs: fs.write("f", "", mode="create"), errno.EEXIST),
+    "a file on the way": (lambda fs: fs.write("f/x", ""), errno.ENOTDIR),
+    "a directory": (lambda fs: fs.write("d", ""), errno.EISDIR),
+    "not empty": (lambda fs: fs.delete("d"), errno.ENOTEMPTY),
+    "too large": (lambda fs: fs.write("f", "x" * 21), errno.EFBIG),
+    "read-only": (lambda fs: fs.delete("f"), errno.EROFS),
+}
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda error: pickle.loads(pickle.dumps(error)),
+        lambda error: copy.copy(pickle.loads(pickle.dumps(copy.deepcopy(pickle.loads(pickle.dumps(error)))))),
+    ],
+    ids=["copy", "deepcopy", "pickle", "several times"],
+)
+@pytest.mark.parametrize("backend", ["memory", "host", "mounted"])
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_a_built_in_error_of_a_filesystem_keeps_its_number(
+    tmp_path: Path, kind: str, backend: str, again: Callable[[OSError], OSError]
+) -> None:
+    call, number = BUILT_IN[kind]
+    with pytest.raises(OSError, match=r"^cannot ") as caught:
+        call(filesystem(backend, tmp_path, read_only=kind == "read-only"))
+    error = caught.value
+    error.add_note("in the second attempt")
+
+    other = again(error)
+
+    assert type(other) is type(error)
+    assert other.errno == error.errno == number
+    assert (str(other), other.args, other.__notes__) == (str(error), error.args, error.__notes__)
+    assert absence_in(other) == absence_in(error)
 
 
 def test_the_number_of_an_operating_system_error_is_kept() -> None:

@@ -14,6 +14,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from errno import EINVAL, ELOOP, ENOTSUP, ENXIO
 
+from weakfs.errors import fault
+
 try:
     import fcntl as fcntl  # for the other modules, which take it from here
 except ImportError:
@@ -72,12 +74,12 @@ def require_linux(action: str, remedy: str) -> None:
     """
     if HAS_FILE_LOCKS and O_PATH and hasattr(os, "fork"):
         return
-    error = OSError(
+    raise fault(
+        OSError,
+        ENOTSUP,
         f"cannot {action}: that needs Linux (open with O_PATH, flock, fork), and this platform is {sys.platform!r}; "
-        f"{remedy}"
+        f"{remedy}",
     )
-    error.errno = ENOTSUP
-    raise error
 
 
 @contextmanager

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from errno import ENOENT
-from typing import TypeVar
 
 from weakfs.class_decorators import frozen
+from weakfs.errors import fault as fault  # for the other modules, which take it from here
 from weakfs.messages import clip
 
 # The characters of a path that a message quotes: enough for its beginning and its name.
 MAX_QUOTED = 120
-
-E = TypeVar("E", bound=OSError)
-
-
-def fault(kind: type[E], errno: int, message: str) -> E:
-    """Return an error to raise. Its `str()` is the message alone, so that it can be sent to a model unchanged."""
-    error = kind(message)
-    error.errno = errno
-    return error
 
 
 @frozen
