@@ -13,6 +13,7 @@ from tests.models.obstacles import OBSTACLES
 from tests.snapshots.hosts import snapshot
 from weakfs import HostFilesystem
 from weakfs.backends.host.host_paths import root_folder_name
+from weakfs.session.blobs.blob import digest_of
 from weakfs.snapshots import Store, StoreDamaged, StoreUnwritable
 from weakfs.snapshots.git.repository import FANOUT
 from weakfs.snapshots.store import atomic_files, packs
@@ -178,6 +179,48 @@ def test_an_index_of_a_repository_that_claims_too_many_objects_is_named(tmp_path
     path.write_bytes(data)
     with pytest.raises(StoreDamaged, match=rf"cannot read the index '{path}': it is truncated"):
         Store(tmp_path / "git").git.ids()
+
+
+PASSED_OVER = {"a directory": ("refs", "objects"), "a huge sparse file": ("objects",)}
+
+
+@pytest.mark.usefixtures("never_hung")
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+@pytest.mark.parametrize(
+    "place", ["HEAD", "packed-refs", "refs/weakfs/t", "refs", "objects/pack/pack-0.pack", "objects/00"]
+)
+def test_an_obstacle_in_place_of_a_file_of_a_repository_is_named(
+    tmp_path: Path, root: Path, place: str, obstacle: str
+) -> None:
+    fs = HostFilesystem(root, store=tmp_path / "git", snapshots="git")
+    snapshot = fs.snapshot()
+    path = tmp_path / "git" / "git" / place
+    if path.is_dir():
+        path.rename(tmp_path / "elsewhere")
+    put_in_place_of(path, obstacle)
+    store = Store(tmp_path / "git")
+    named = rf"cannot use the repository '{store.git.path}': cannot use '{path}': it .*; restore it from a copy"
+    # Git passes over empty directories, and reads objects piece by piece, whatever their size.
+    if place.startswith(PASSED_OVER.get(obstacle, ())):
+        store.drop(snapshot.snapshot_id)
+        return
+    with pytest.raises(StoreDamaged, match=named):
+        store.drop(snapshot.snapshot_id)
+    with pytest.raises(StoreDamaged, match=named):
+        HostFilesystem(root, store=store, snapshots="git").snapshot()
+    if place.startswith("objects"):
+        with pytest.raises(StoreDamaged, match=named):
+            store.read(digest_of(b"content"))
+
+
+def test_a_repository_that_names_objects_elsewhere_is_refused(tmp_path: Path, root: Path) -> None:
+    HostFilesystem(root, store=tmp_path / "git", snapshots="git").snapshot()
+    alternates = tmp_path / "git" / "git" / "objects" / "info" / "alternates"
+    alternates.write_text(f"{tmp_path}\n")
+    with pytest.raises(
+        StoreDamaged, match=rf"cannot use '{alternates}': it names objects outside the store; .* remove"
+    ):
+        Store(tmp_path / "git").read(digest_of(b"content"))
 
 
 def git_index(tmp_path: Path, root: Path) -> Path:

@@ -12,7 +12,9 @@ import pytest
 
 from tests.backends.host.gits import CLEAN, damage, fill, fill_with_what_git_refuses, git, state
 from tests.snapshots.hosts import model
+from weakfs import MissingBlob
 from weakfs.backends import HostFilesystem
+from weakfs.session.blobs.blob import digest_of
 from weakfs.snapshots.git.reserved_names import is_refused
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
@@ -152,6 +154,87 @@ def test_the_digest_is_the_same_with_a_hostile_configuration(fs: HostFilesystem,
     assert git(fs, "rev-parse", f"{snapshot.ref}^{{tree}}").strip() == model(root).digest
     assert git(fs, "config", "core.hooksPath").strip() == os.devnull
     assert sorted(os.listdir(fs.store.git.path)) == ["HEAD", "config", "objects", "refs"]
+
+
+def make_hostile(repository: Path, ran: Path) -> None:
+    """Let the configuration of a repository name commands in every way that git may run one."""
+    command = repository / "hooks" / "run"
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\necho $0 $* >> {ran}\nexit 1\n")
+    command.chmod(0o755)
+    for hook in ("reference-transaction", "pre-auto-gc", "post-index-change", "post-rewrite"):
+        os.link(command, command.parent / hook)
+    os.mkfifo(repository / "endless")
+    (repository / "config.worktree").write_text(f"[core]\n\tfsmonitor = {command}\n")
+    with (repository / "config").open("a") as stream:
+        stream.write(f"""
+[core]
+    hooksPath = {command.parent}
+    fsmonitor = {command}
+    sshCommand = {command}
+    gitProxy = {command}
+    alternateRefsCommand = {command}
+    attributesFile = {repository}/endless
+[extensions]
+    worktreeConfig = true
+    partialClone = hostile
+[remote "hostile"]
+    url = ext::{command} %S
+    promisor = true
+    uploadpack = {command}
+[protocol "ext"]
+    allow = always
+[protocol]
+    allow = always
+[gc]
+    recentObjectsHook = {command}
+    auto = 1
+[hook "hostile"]
+    command = {command}
+    event = reference-transaction
+[trace2]
+    normalTarget = {ran}
+[pack]
+    packSizeLimit = 1
+""")
+
+
+def test_no_command_that_the_configuration_of_a_store_names_is_run(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
+    fill_with_what_git_refuses(root)
+    before = state(root)
+    first, second = fs.snapshot(), fs.snapshot()
+    make_hostile(Path(fs.store.git.path), tmp_path / "ran")
+    # As a process that opens the store anew.
+    fs = HostFilesystem(root, store=fs.store.path, snapshots="git")
+    damage(root)
+    fs.snapshot()
+    fs.restore(first)
+    assert state(root) == before
+    fs.store.account()
+    fs.store.drop(second.snapshot_id)
+    fs.store.compact()
+    (pack,) = Path(fs.store.git.objects, "pack").glob("*.pack")
+    pack.rename(tmp_path / "taken away")
+    # Git would fetch what is missing if it read that the objects are promised by a remote.
+    with pytest.raises(MissingBlob):
+        fs.store.read(digest_of((root / "a.txt").read_bytes()))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_configuration_of_a_store_that_includes_an_endless_file_is_not_read(fs: HostFilesystem, root: Path) -> None:
+    fill(root)
+    before = state(root)
+    first = fs.snapshot()
+    repository = Path(fs.store.git.path)
+    (repository / "config").unlink()
+    os.mkfifo(repository / "config")
+    damage(root)
+    fs.snapshot()
+    fs.restore(first)
+    fs.store.compact()
+    assert state(root) == before
 
 
 def test_a_damaged_or_foreign_configuration_of_the_root_is_not_read(fs: HostFilesystem, root: Path) -> None:

@@ -13,6 +13,7 @@ from weakfs.session import MissingBlob
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.snapshots.git.command import start
+from weakfs.snapshots.git.private_git_dir import READER, check_objects
 
 # Larger contents are read in pieces.
 LARGE = 4 * PIECE
@@ -52,7 +53,7 @@ class GitReader:
         if content.size <= LARGE:
             yield self.read(content.digest)
             return
-        process = start(self._git_dir, "cat-file", "blob", content.digest.hex(), stdout=subprocess.PIPE)
+        process = start_reading(self._git_dir, "blob", content.digest.hex())
         out = cast("IO[bytes]", process.stdout)
         left = content.size
         try:
@@ -67,6 +68,13 @@ class GitReader:
             process.wait()
 
 
+def start_reading(git_dir: str, *arguments: str, stdin: int | None = None) -> subprocess.Popen[bytes]:
+    """Start `git cat-file` without the configuration of the repository."""
+    check_objects(git_dir)
+    objects = os.path.join(git_dir, "objects")
+    return start(READER, "cat-file", *arguments, stdin=stdin, stdout=subprocess.PIPE, objects=objects)
+
+
 class _Ended(Exception):
     """Raised if the process has ended."""
 
@@ -75,7 +83,7 @@ class _Batch:
     def __init__(self, git_dir: str) -> None:
         self.owner = os.getpid()
         self._git_dir = git_dir
-        process = start(git_dir, "cat-file", "--batch", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = start_reading(git_dir, "--batch", stdin=subprocess.PIPE)
         self._in = cast("IO[bytes]", process.stdin)
         self._out = os.fdopen(os.dup(cast("IO[bytes]", process.stdout).fileno()), "rb", buffering=1 << 16)
         weakref.finalize(self, _stop, process, self._out, self.owner)

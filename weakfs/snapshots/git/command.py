@@ -1,4 +1,7 @@
-"""Running git with controlled options: no user, system or environment configuration takes effect."""
+"""Running git with controlled options: no user, system or environment configuration takes effect.
+
+The configuration of the git directory does: see `private_git_dir`.
+"""
 
 from __future__ import annotations
 
@@ -72,11 +75,13 @@ def start(
     stderr: int | IO[bytes] = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
     isolated: bool = False,
+    objects: str | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a git command on a repository, in its own process session: interrupts reach only us, and we end it.
 
-    `isolated` is for a foreign repository: its grafts are ignored, and no transport may run, since a missing object
-    would otherwise be fetched by a command that its configuration names.
+    `objects` is the directory of its objects if they are not in `git_dir`. `isolated` is for a foreign repository: its
+    grafts are ignored, and no transport may run, since a missing object would otherwise be fetched by a command that
+    its configuration names.
     """
     try:
         return subprocess.Popen(
@@ -84,7 +89,9 @@ def start(
             stdin=stdin or subprocess.DEVNULL,
             stdout=stdout or subprocess.DEVNULL,
             stderr=stderr,
-            env=environment(git_dir) | (ISOLATED if isolated else {}),
+            env=environment(git_dir)
+            | (ISOLATED if isolated else {})
+            | ({"GIT_OBJECT_DIRECTORY": objects} if objects is not None else {}),
             cwd="/",
             bufsize=0,
             pass_fds=pass_fds,
@@ -94,10 +101,10 @@ def start(
         raise _unavailable("no executable git was found on the PATH", error.errno) from None
 
 
-def run(git_dir: str, *arguments: str, given: bytes = b"", isolated: bool = False) -> bytes:
+def run(git_dir: str, *arguments: str, given: bytes = b"", isolated: bool = False, objects: str | None = None) -> bytes:
     """Run a git command to completion and return its output. Raises the error of `failure` if it fails."""
     pipe = subprocess.PIPE
-    process = start(git_dir, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, isolated=isolated)
+    process = start(git_dir, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, isolated=isolated, objects=objects)
     with process:
         try:
             output, errors = process.communicate(given)
@@ -105,7 +112,7 @@ def run(git_dir: str, *arguments: str, given: bytes = b"", isolated: bool = Fals
             process.kill()
             raise
     if process.returncode:
-        raise failure(git_dir, arguments[0], errors)
+        raise failure(git_dir if objects is None else os.path.dirname(objects), arguments[0], errors)
     return output
 
 

@@ -18,6 +18,7 @@ from weakfs.session.blobs.sparse import PIECE
 from weakfs.session.files.atomic_write import sync_folder, write_all
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.git.command import failure, start, writing
+from weakfs.snapshots.git.private_git_dir import SUFFIX, check_objects
 from weakfs.snapshots.store import atomic_files as disk
 
 CONFIGURATION = b"""\
@@ -30,7 +31,6 @@ CONFIGURATION = b"""\
 [extensions]
 \tobjectFormat = sha256
 """
-SUFFIX = ".git"
 AUTHOR = b"weakfs <weakfs@localhost>"
 LAST_SECOND = 1 << 40
 ZEROS = bytes(PIECE)
@@ -53,6 +53,7 @@ class FastImport:
 
     def _begin(self) -> None:
         try:
+            check_objects(os.path.dirname(self._objects))
             _make_quarantine(self.git_dir, self._objects)
             self._process = start(
                 self.git_dir,

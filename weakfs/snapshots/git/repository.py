@@ -18,6 +18,7 @@ from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.git.cat_file import GitReader
 from weakfs.snapshots.git.command import initialise, run, writing
 from weakfs.snapshots.git.fast_import import FastImport, remove_leftovers
+from weakfs.snapshots.git.private_git_dir import READER, check_objects, private_git_dir
 from weakfs.snapshots.store import atomic_files as disk
 
 REFS = "refs/weakfs/"
@@ -28,7 +29,7 @@ KEPT_REF = "refs/weakfs-kept/all"
 
 OURS = ("refs/weakfs", "refs/weakfs-beside", "refs/weakfs-kept")
 
-# Disables git's automatic maintenance, even if the user works with the repository.
+# Also used by users who work with the repository: git's automatic maintenance is disabled.
 CONFIGURATION = b"""\
 [core]
 \trepositoryformatversion = 1
@@ -72,7 +73,7 @@ class GitRepository:
     @property
     def is_there(self) -> bool:
         """Whether the repository exists."""
-        return os.path.exists(os.path.join(self.path, "HEAD"))
+        return os.path.lexists(os.path.join(self.path, "HEAD"))
 
     def make(self) -> None:
         """Create the repository if it is missing. If several processes try at once, one of them creates it."""
@@ -128,7 +129,9 @@ class GitRepository:
     def sizes(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """Return how many bytes each of the given contents takes up on disk."""
         given = "".join(f"{digest.hex()}\n" for digest in digests).encode()
-        output = run(self.path, "cat-file", "--batch-check=%(objectname) %(objectsize:disk)", "--buffer", given=given)
+        check_objects(self.path)
+        check = "--batch-check=%(objectname) %(objectsize:disk)"
+        output = run(READER, "cat-file", check, "--buffer", given=given, objects=self.objects)
         rows = (line.split() for line in output.decode().splitlines())
         return {bytes.fromhex(row[0]): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
@@ -138,7 +141,7 @@ class GitRepository:
 
     def refs(self) -> dict[str, str]:
         """Return our refs and the commits that they point to."""
-        output = run(self.path, "for-each-ref", "--format=%(refname) %(objectname)", *OURS)
+        output = self._run("for-each-ref", "--format=%(refname) %(objectname)", *OURS)
         rows = (line.partition(" ") for line in output.decode().splitlines())
         return {name: commit for name, _, commit in rows}
 
@@ -148,7 +151,7 @@ class GitRepository:
         """Create refs, all or none of them; raise `FileExistsError` if one already exists."""
         given = b"".join(_line("create", *ref) for ref in refs.items())
         try:
-            run(self.path, "update-ref", "--stdin", given=given)
+            self._run("update-ref", "--stdin", given=given)
         except StoreDamaged as error:
             if "cannot lock ref" not in str(error):
                 raise
@@ -165,7 +168,7 @@ class GitRepository:
             given = b"".join(_line("delete", name, there[name]) for name in refs if name in there)
             try:
                 if given:
-                    run(self.path, "update-ref", "--stdin", given=given)
+                    self._run("update-ref", "--stdin", given=given)
                 return
             except StoreDamaged as error:
                 # Another process packed the refs while this one was locking them.
@@ -193,7 +196,13 @@ class GitRepository:
             finally:
                 stream.abandon()
             self.add_refs({KEPT_REF: commit})
-        run(self.path, "-c", "core.compression=1", "gc", "--quiet", "--prune=now")
+        self._run("-c", "core.compression=1", "gc", "--quiet", "--prune=now")
+
+    def _run(self, *arguments: str, given: bytes = b"") -> bytes:
+        """Run a git command with our configuration instead of that of the repository."""
+        check_objects(self.path)
+        with private_git_dir(self.path, self.imports, CONFIGURATION) as git_dir:
+            return run(git_dir, *arguments, given=given, objects=self.objects)
 
 
 def ref_of(snapshot_id: str, kind: str = REFS) -> str:
