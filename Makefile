@@ -1,8 +1,8 @@
-# Everything that is done from a shell. `make help` lists it; each target sets up what it needs.
+# Everything that developers run from a shell. `make help` lists the targets; each sets up what it needs.
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Installed with its command line, and with all that development needs.
+# Markers: the library is installed with its command line; all development dependencies are installed.
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
@@ -15,7 +15,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.1
 	"$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
 	&& { command -v "$$name"; break; }; done)
 
-# More words for pytest, the demo or the benchmarks: make test ARGS='-k rollback'
+# More arguments for pytest, the demo or the benchmarks: make test ARGS='-k rollback'
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -24,25 +24,25 @@ ARGS ?=
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
-setup: $(READY) ## make the virtual environment .venv with all that development needs
+setup: $(READY) ## create the virtual environment .venv with all development dependencies
 
-test: $(READY) ## run the tests but the slow ones, with a sample of the cases of each rule; ARGS=--slow runs all tests
+test: $(READY) ## run the tests except the slow ones, with a sample of the cases of each rule; ARGS=--slow runs all
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-test-all: $(READY) ## run the tests with all their cases, as before a release
+test-all: $(READY) ## run the tests with all their cases, for a release
 	$(BIN)/python -m pytest -n auto --dist worksteal --exhaustive $(ARGS)
 
-test-oldest: $(READY) ## test each extra with the oldest version that it names
+test-oldest: $(READY) ## test each extra with the oldest versions that it allows
 	$(BIN)/python -m tests.oldest_versions $(ARGS)
 
-demo: $(INSTALLED) ## show the library at work: a conversation, then proofs
+demo: $(INSTALLED) ## run the demo: a conversation, then proofs
 	$(BIN)/python -m examples.demo $(ARGS)
 
-lint: $(READY) ## check style and layout of the code
+lint: $(READY) ## check the style and format of the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: $(READY) ## lay the code out as `make lint` wants it
+format: $(READY) ## format the code, and fix what `make lint` can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -57,7 +57,7 @@ docs: docs-html ## build the documentation into docs/_build/html, and run every 
 docs-html: $(DOCS_READY)
 	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 
-bench: $(READY) ## measure beside the peers, each in an environment of its own below .bench-venv
+bench: $(READY) ## run the benchmarks against the peers, each in an environment of its own below .bench-venv
 	$(BIN)/python -m benchmarks.prepare
 	.bench-venv/harness/bin/python -m benchmarks $(ARGS)
 
@@ -65,13 +65,13 @@ build: $(READY) ## build the wheel and the source archive into dist/
 	rm -rf dist
 	$(BIN)/python -m build
 
-clean: ## remove everything that was made here
+clean: ## remove everything that these targets create
 	rm -rf $(VENV) .bench-venv .demo dist build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Made anew when the requirements change. An environment whose interpreter went away is replaced.
+# Updated when the requirements change. An environment whose interpreter is gone is replaced.
 $(INSTALLED): pyproject.toml
-	@test -n "$(PYTHON)" || { echo "cannot set up: no Python of at least 3.11 with venv is on the path;" \
+	@test -n "$(PYTHON)" || { echo "cannot set up: no Python 3.11 or later with venv is on the path;" \
 		"install one (on Debian: apt-get install python3-venv) or name it: make PYTHON=/path/to/python" >&2; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear $(VENV)
 	@echo "setting up $(VENV)"
@@ -79,7 +79,7 @@ $(INSTALLED): pyproject.toml
 	@touch $@
 
 $(READY): $(INSTALLED)
-	@echo "installing what development needs"
+	@echo "installing the development dependencies"
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
