@@ -47,7 +47,7 @@ def test_a_repository_becomes_a_session_in_storage(run: Run, repository: Path, t
 def test_a_file_is_never_replaced(run: Run, repository: Path, tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text("mine")
     done = run("import-git", repository, tmp_path / "s.json")
-    assert (done.status, "exists already" in done.err) == (2, True)
+    assert (done.status, "already exists" in done.err) == (2, True)
     assert (tmp_path / "s.json").read_text() == "mine"
 
 

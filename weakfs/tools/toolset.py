@@ -55,9 +55,9 @@ class Toolset:
     saw it. With `require_read`, it also cannot change an existing file that the caller never saw. What callers saw is
     part of the session. Calls without a caller are only prevented from undoing what a caller changed.
 
-    `provider` names whose models make the calls. It is the default of `definitions`, and sets the
-    defaults of arguments: `read_file` returns images, which `ToolResult.content(provider)`
-    includes, and line numbers for Anthropic's models.
+    `provider` names the provider of the models that make the calls. It is the default of `definitions`, and it sets the
+    defaults of arguments: `read_file` returns images, which `ToolResult.content(provider)` includes, and line numbers
+    for Anthropic's models.
     """
 
     def __init__(
@@ -180,19 +180,19 @@ class Toolset:
     ) -> ToolResult[object]:
         """Make one call and return its answer; a failure is an answer too, and has changed nothing.
 
-        `name` names one of the tools of this toolset, or is that tool. Given a tool, such as
-        `weakfs.tools.READ_FILE`, type checkers know the class of the receipt that is the result's value. `arguments`
+        `name` is the name of one of this toolset's tools, or the tool itself. If it is a tool, such as
+        `weakfs.tools.READ_FILE`, type checkers know the class of the receipt, which is the result's value. `arguments`
         are a mapping, or JSON text as the model sent it. `call_id` is the cause of every record that the call makes;
         `caller` names who made the call.
+
         If you give a `call_id`, a session in storage does not make the same call twice: if a call with this id, tool
         and arguments is among the last thousand, succeeded and was not rolled back, its recorded answer is returned.
         The process that made it may have died before it learned the outcome. The receipt has plain values if its class
         has changed meanwhile. Read-only calls are made again.
 
-        The call fails if it takes longer than `timeout`
-        seconds, or runs past `deadline`, in nanoseconds of the session's clock; if both are given, the earlier one
-        counts. `cancellation` lets another thread undo the call while it runs. The last four parameters are passed to
-        the handler in its context.
+        The call fails if it takes longer than `timeout` seconds, or runs past `deadline`, in nanoseconds of the
+        session's clock; if both are given, the earlier one counts. `cancellation` lets another thread undo the call
+        while it runs. The last four parameters are passed to the handler in its context.
 
         Raises `TransactionCancelled` if the call is cancelled. An exception that is a bug rather than a failure of the
         call is raised after the call has been rolled back and recorded.
@@ -227,10 +227,10 @@ class Toolset:
 
         A quick tool on files in memory runs in this task too, because a thread would cost more than the call.
 
-        The arguments are those of `call`. A cancelled call is rolled back and recorded before
-        `CancelledError` propagates, even if its handler hangs: further changes by the handler raise
-        an exception, and a command that it runs is killed. A call that had already ended keeps its
-        effects. A quick call either returns its answer, or has not begun.
+        The arguments are those of `call`. A cancelled call is rolled back and recorded before `CancelledError`
+        propagates, even if its handler hangs: further changes by the handler raise an exception, and a command that it
+        runs is killed. A call that had already ended keeps its effects. A quick call either returns its answer, or has
+        not begun.
 
         Tasks and threads that a handler starts with a copy of its context (`gather`, `asyncio.to_thread`) take part in
         its call; those that outlive a failure can change nothing more. The threads belong to the event loop's default

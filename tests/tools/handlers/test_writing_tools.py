@@ -234,7 +234,7 @@ def test_creating_a_directory_says_whether_it_is_new(toolset: Toolset) -> None:
     again = toolset.call("mkdir", {"path": "/a/b"})
 
     assert (made.message, value(made).created) == ("Created /a/b", True)
-    assert (again.message, value(again).created) == ("/a/b exists already", False)
+    assert (again.message, value(again).created) == ("/a/b already exists", False)
     assert toolset.call("mkdir", {"path": "/a/b", "exist_ok": False}).error_code == "already_exists"
     assert toolset.call("mkdir", {"path": "/x/y", "parents": False}).status == "not_found"
 

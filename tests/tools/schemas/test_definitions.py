@@ -20,6 +20,7 @@ from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset, param
+from weakfs.tools import PROCESS_TOOLS
 from weakfs.tools.schemas.content import Provider
 from weakfs.tools.schemas.provider_definitions import definitions
 
@@ -253,7 +254,15 @@ def test_mcp_definitions_say_what_a_tool_may_do() -> None:
     assert tells("mkdir")["idempotentHint"]
     assert not tells("write_file")["idempotentHint"]
     assert tells("count_words") == {"readOnlyHint": True}
-    assert (found["read_file"]["title"], found["count_words"]["title"]) == ("Read file", "Count words")
+
+
+def test_titles_read_like_commands() -> None:
+    titles = {one["name"]: one["title"] for one in definitions([*DEFAULT_TOOLS, *PROCESS_TOOLS, COUNT], "mcp")}
+    assert (titles["read_file"], titles["process_start"], titles["count_words"]) == (
+        "Read file",
+        "Start process",
+        "Count words",
+    )
 
 
 def test_an_unknown_provider_is_refused() -> None:

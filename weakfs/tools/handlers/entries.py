@@ -44,7 +44,7 @@ class MkdirParams:
 
     path: str = field(metadata=param("the directory to create"))
     parents: bool = field(default=True, metadata=param("create missing parents"))
-    exist_ok: bool = field(default=True, metadata=param("succeed if it exists already"))
+    exist_ok: bool = field(default=True, metadata=param("succeed if it already exists"))
 
 
 @frozen(kw_only=True)
@@ -61,7 +61,7 @@ def mkdir_handler(params: MkdirParams, *, context: ToolContext) -> ToolResult[Mk
     created = not fs.exists(params.path)
     fs.mkdir(params.path, parents=params.parents, exist_ok=params.exist_ok)
     path = fs.stat(params.path).path
-    summary = f"Created {path}" if created else f"{path} exists already"
+    summary = f"Created {path}" if created else f"{path} already exists"
     return answer(MkdirReceipt(path=path, created=created, summary_text=summarize(summary)))
 
 

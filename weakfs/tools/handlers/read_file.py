@@ -101,8 +101,8 @@ def _read_withheld(
     """
     if any(value is not None for value in (params.offset, params.limit, params.offset_bytes, params.max_bytes)):
         raise ToolValidationError(
-            f"{path!r} is kept out of answers, which refer to whole files only; leave out offset, limit, offset_bytes "
-            f"and max_bytes"
+            f"the contents of {path!r} are kept out of answers, so only the whole file can be read; leave out offset, "
+            f"limit, offset_bytes and max_bytes"
         )
     check_readable(fs, path)
     found = fs.read_bytes(path)
@@ -113,7 +113,7 @@ def _read_withheld(
         content=kept,
         truncated=found.truncated,
         size_bytes=found.size_bytes,
-        summary_text=summarize(f"{path} is kept out of answers"),
+        summary_text=summarize(f"Read {path}; its contents are kept out of answers"),
     )
     return answer(receipt, shown(kept, "its contents are not shown in answers"))
 

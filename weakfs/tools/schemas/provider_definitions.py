@@ -24,7 +24,7 @@ from typing import cast, get_args
 
 from weakfs.tools.schemas import Schema, is_strict_compatible, openapi, schema_of, strict
 from weakfs.tools.schemas.content import OpenAIApi, Provider, check_provider
-from weakfs.tools.schemas.provider_profiles import defaults_for, hints_of, left_out_of, names_of, offered
+from weakfs.tools.schemas.provider_profiles import defaults_for, hints_of, left_out_of, names_of, offered, title_of
 from weakfs.tools.tool import Tool
 
 # The names that Gemini accepts: they start with a letter or an underscore.
@@ -101,10 +101,9 @@ def _mcp(tool: Tool, schema: Schema) -> dict[str, object]:
         annotations.update(
             destructiveHint=hints.destructive, idempotentHint=hints.idempotent, openWorldHint=hints.open_world
         )
-    title = tool.name.replace("_", " ").replace("-", " ").capitalize() if hints is None else hints.title
     return {
         "name": tool.name,
-        "title": title,
+        "title": title_of(tool),
         "description": tool.description,
         "inputSchema": schema,
         "annotations": annotations,

@@ -73,6 +73,16 @@ HINTS: dict[str, Hints] = {
     "shell": Hints(title="Run command", destructive=True, open_world=True),
 }
 
+# The titles of tools that are not offered by default, where the name alone would not make a good one.
+TITLES = {
+    "process_start": "Start process",
+    "process_output": "Read process output",
+    "process_input": "Write to process",
+    "process_signal": "Signal process",
+    "process_wait": "Wait for process",
+    "process_list": "List processes",
+}
+
 
 @cache
 def _own_params() -> frozenset[type]:
@@ -120,6 +130,13 @@ def with_defaults(tool: Tool, arguments: object, provider: str | None) -> object
     named = {tool.aliases.get(name, name) for name, value in given.items() if value is not None}
     left_out = {name: value for name, value in defaults.items() if name not in named}
     return {**{name: value for name, value in given.items() if name not in left_out}, **left_out}
+
+
+def title_of(tool: Tool) -> str:
+    """Return the title that people see: that of a built-in tool, or else the name in words."""
+    hints = hints_of(tool)
+    words = tool.name.replace("_", " ").replace("-", " ").capitalize()
+    return TITLES.get(tool.name, words) if hints is None else hints.title
 
 
 def hints_of(tool: Tool) -> Hints | None:

@@ -78,7 +78,7 @@ def _imported(
     doing = f"import {repository!r}"
     if not is_location(where):
         if os.path.lexists(where):
-            raise Failure(f"cannot {doing}: {where!r} exists already; name another file", status=USAGE)
+            raise Failure(f"cannot {doing}: {where!r} already exists; name another file", status=USAGE)
         session = weakfs.Session(session_id=name)
         with as_failure(doing):
             report = import_git(repository, session, branch=branch, max_file_size=max_file_size)
