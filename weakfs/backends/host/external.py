@@ -140,7 +140,7 @@ class HostExternal:
         """End the processes that work in the directory, and record what they changed."""
         ended = self._filesystem.background.end_all("the session was rolled back")
         if ended:
-            logger.warning("%s: %d processes were ended before a rollback", self.root.path, len(ended))
+            logger.warning("ended processes in %s before a rollback: %s", self.root.path, ", ".join(ended))
 
     def release(self) -> None:
         """End the processes that the session started in the directory."""

@@ -13,6 +13,7 @@ from weakfs.backends.host.locks import Claims, RootLock
 from weakfs.backends.host.os_errors import described
 from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
+from weakfs.messages import plural
 from weakfs.processes.background.table import ProcessTable
 from weakfs.reducers.tree.node import FileTree, Segments, path_of
 from weakfs.session.durable.commits.uncertain_commits import was_stored_anywhere
@@ -214,7 +215,9 @@ class HostRoot:
                     f"read_only=True to look at it",
                 ) from error
         if undone:
-            logger.warning("undid %d units of work in %s that a killed process left unfinished", undone, self.path)
+            logger.warning(
+                "undid %s in %s that a killed process left unfinished", plural(undone, "operation"), self.path
+            )
         return undone
 
     @property
@@ -270,7 +273,7 @@ class HostRoot:
     def _check_others(self, *paths: Segments) -> None:
         others = self._recover()
         if others.undone:
-            logger.warning("undid %d units of work in %s that were left unfinished", others.undone, self.path)
+            logger.warning("undid %s in %s left unfinished", plural(others.undone, "operation"), self.path)
         for changed in others.in_progress:
             self.claims.check_changed(changed, *paths)
 
@@ -286,9 +289,9 @@ class HostRoot:
         left = count_unfinished(self.journals)
         if left:
             logger.warning(
-                "%s is as a killed process left it: %d units of work are unfinished; open it for writing to undo them",
+                "%s is as a killed process left it, with %s unfinished; open it for writing to undo that",
                 self.path,
-                left,
+                plural(left, "operation"),
             )
         return left
 

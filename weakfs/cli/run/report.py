@@ -115,7 +115,7 @@ class _Lines:
 
     def changes(self, found: TreeDiff) -> None:
         if found:
-            self.out.line(("what changes below", "bold"))
+            self.out.line(("changes to the directory", "bold"))
             show_names(self.out, found)
 
     def committed(self, directory: str, found: TreeDiff) -> None:

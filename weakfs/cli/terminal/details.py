@@ -8,7 +8,7 @@ from itertools import chain
 from rich.syntax import Syntax
 from rich.text import Text
 
-from weakfs.cli.formatting import shown
+from weakfs.cli.formatting import counted, shown
 from weakfs.history import BlameLine
 from weakfs.history.plain_values import moment
 from weakfs.history.timeline_rows import TimelineRow
@@ -64,7 +64,7 @@ def differences_of(changes: Sequence[Change]) -> list[Text]:
     lines: list[Text] = []
     for number, (filesystem, change) in enumerate(changes):
         if number >= MAX_FILES or len(lines) >= MAX_LINES:
-            lines.append(Text(f"{len(changes) - number:,} more files are not shown", "italic"))
+            lines.append(Text(f"{counted(len(changes) - number, 'more file')} not shown", "italic"))
             break
         origin = "" if filesystem is None else f" in {shown(filesystem)}"
         moved = "" if change.path == change.new_path else f"{shown(change.path)} -> "
@@ -84,7 +84,7 @@ def _difference(change: FileChange) -> list[Text]:
     header = [Text(clip(printable(line, is_line=True), MAX_LINE), "dim") for line in lines[:start]]
     body = lines[start : start + MAX_LINES]
     left = len(lines) - start - len(body)
-    more = [Text(f"{left:,} more lines are not shown", "italic")] if left else []
+    more = [Text(f"{counted(left, 'more line')} not shown", "italic")] if left else []
     return (
         [line for line in header if not line.plain.startswith(("---", "+++"))]
         + _colored_patch(body, change.new_path)
@@ -156,7 +156,7 @@ def file_lines(leaf: Leaf, path: str, blame: Sequence[BlameLine] | None) -> list
         found.append(Text.assemble(margin, text))
         before = origin
     if len(lines) > MAX_LINES:
-        found.append(Text(f"{len(lines) - MAX_LINES:,} more lines are not shown", "italic"))
+        found.append(Text(f"{counted(len(lines) - MAX_LINES, 'more line')} not shown", "italic"))
     return found or [Text("an empty file", "italic")]
 
 

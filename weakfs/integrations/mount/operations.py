@@ -236,7 +236,9 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
     @_operation
     def mknod(self, path: str, mode: int, dev: int) -> int:
         if not modes.S_ISREG(mode):
-            raise fault(PermissionError, EPERM, f"cannot make {path!r}: only files, directories and links can be made")
+            raise fault(
+                PermissionError, EPERM, f"cannot create {path!r}: only files, directories and links can be created"
+            )
         self._make(_named(path), mode)
         return 0
 
@@ -275,12 +277,14 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
         if flags & ~RENAME_NOREPLACE:
             raise fault(OSError, EINVAL, f"cannot exchange {source!r} and {destination!r}")
         if flags and there is not None:
-            raise fault(FileExistsError, EEXIST, f"cannot rename {source!r} to {destination!r}: that exists")
+            raise fault(FileExistsError, EEXIST, f"cannot rename {source!r} to {destination!r}: the destination exists")
         if source == destination:
             return 0
         if there is not None and there.is_directory:
             if not self.files.stat(source).is_directory:
-                raise fault(IsADirectoryError, EISDIR, f"cannot rename {source!r} to {destination!r}: a directory")
+                raise fault(
+                    IsADirectoryError, EISDIR, f"cannot rename {source!r} to {destination!r}: that is a directory"
+                )
             with self._together():
                 # Refused unless the directory is empty.
                 self.files.delete(destination)

@@ -40,8 +40,8 @@ def write_atomically(path: str, pieces: Iterable[bytes]) -> None:
     except OSError as error:
         raise OSError(
             error.errno,
-            f"saved to {path!r}, but its folder could not be synced: {error.strerror}; a power cut may bring back the "
-            f"old file, so save again once the cause is fixed",
+            f"saved to {path!r}, but its folder could not be synced: {error.strerror}; a power failure may bring back "
+            f"the old file, so save again once the cause is fixed",
         ) from error
 
 
@@ -147,7 +147,7 @@ def _remove(path: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Make the names in a folder survive a power cut. Does nothing on a system that cannot open a folder."""
+    """Make the names in a folder survive a power failure. Does nothing on a system that cannot open a folder."""
     if not HAS_DIRECTORY_DESCRIPTORS:
         return
     descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | O_CLOEXEC)

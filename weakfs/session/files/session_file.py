@@ -217,8 +217,8 @@ def _read_pipe(stream: IO[bytes]) -> bytes:
         size += len(piece)
         if (not pieces and not piece.lstrip().startswith(b"{")) or size > MOST_PIPED:
             raise SessionFileError(
-                f"what comes through the pipe is not a session file, or has more than {MOST_PIPED} bytes; write it to "
-                f"a file, and load that"
+                f"the input from the pipe is not a session file, or has more than {MOST_PIPED} bytes; write it to a "
+                f"file, and load the file"
             )
         pieces.append(piece)
     return b"".join(pieces)

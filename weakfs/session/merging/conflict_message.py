@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from weakfs.messages import clip, one_line, printable
+from weakfs.messages import clip, one_line, plural, printable
 from weakfs.session.merging.conflict_types import ConflictEntry, ConflictKind
 
 # The most that a message shows: conflicts, hunks of each, lines of each side of a hunk, and characters of a line.
@@ -64,14 +64,14 @@ def details(entry: ConflictEntry, ours: str, theirs: str) -> Iterator[str]:
         yield from _quoted(hunk.theirs)
         yield f">>>>>>> {theirs}"
     if len(entry.hunks) > MOST_HUNKS:
-        yield f"and {len(entry.hunks) - MOST_HUNKS} more places"
+        yield f"and {plural(len(entry.hunks) - MOST_HUNKS, 'more place')}"
 
 
 def _quoted(lines: tuple[str, ...]) -> Iterator[str]:
     for line in lines[:MOST_LINES]:
         yield clip(printable(line.removesuffix("\n"), is_line=True), MOST_WIDTH)
     if len(lines) > MOST_LINES:
-        yield f"... {len(lines) - MOST_LINES} more lines"
+        yield f"... {plural(len(lines) - MOST_LINES, 'more line')}"
 
 
 def _calls(side: str, calls: Iterable[str]) -> str:
@@ -83,11 +83,11 @@ _KINDS: dict[ConflictKind, str] = {
     "content": "both sides changed the same lines",
     "binary": "both sides changed a file that is not text",
     "mode": "both sides changed the permission bits",
-    "type": "the sides made entries of different kinds",
+    "type": "the sides created entries of different kinds",
     "deleted": "one side deleted it and the other changed it ({ours}: {our_path}, {theirs}: {their_path})",
     "moved_twice": "the sides moved it to different places ({ours}: {our_path}, {theirs}: {their_path})",
     "moved_deleted": "one side moved it and the other deleted it ({ours}: {our_path}, {theirs}: {their_path})",
-    "name_taken": "one side moved an entry to a name at which the other side has another",
+    "name_taken": "one side moved an entry to a name that the other side uses for another entry",
     "cycle": "each side moved one directory into the other's ({ours}: {our_path}, {theirs}: {their_path})",
     "slice": "both sides changed it",
 }

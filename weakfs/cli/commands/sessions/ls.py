@@ -10,7 +10,7 @@ from weakfs.cli.formatting import mode_text, moment, shown
 from weakfs.cli.output import Output, Piece
 from weakfs.filesystem import FileStat, Filesystem
 
-COLOURS = {"directory": "bold blue", "link": "cyan", "executable": "bold green"}
+COLORS = {"directory": "bold blue", "link": "cyan", "executable": "bold green"}
 
 
 def show_listing(out: Output, files: Filesystem, path: str, *, recursive: bool, as_json: bool) -> None:
@@ -61,10 +61,10 @@ def _letter(stat: FileStat) -> str:
 
 def _named(stat: FileStat, name: str) -> tuple[Piece, ...]:
     if stat.is_directory:
-        return ((shown(name), COLOURS["directory"]), "/")
+        return ((shown(name), COLORS["directory"]), "/")
     if stat.target is not None:
-        return ((shown(name), COLOURS["link"]), " -> ", shown(stat.target))
-    return ((shown(name), COLOURS["executable"] if stat.mode & 0o111 else ""),)
+        return ((shown(name), COLORS["link"]), " -> ", shown(stat.target))
+    return ((shown(name), COLORS["executable"] if stat.mode & 0o111 else ""),)
 
 
 def _as_fields(stat: FileStat) -> dict[str, object]:

@@ -12,13 +12,13 @@ const WHY = {
   binary: "binary file",
   missing: "its content is no longer stored",
   large: "too large for the page",
-  full: "left out: the page holds too much already",
+  full: "left out: the page is full",
   unchanged: "left out: no row changed it",
   omitted: "left out on request",
   encoding: "not UTF-8",
 };
 
-// Texts that were put together, newest last, up to a number of characters.
+// Assembled texts, newest last, up to a number of characters.
 const known = new Map();
 const MOST_KNOWN = 20_000_000;
 let knownSize = 0;
@@ -63,7 +63,7 @@ function sizeOf(number) {
   return contents[number]?.size ?? null;
 }
 
-// The lines of a text, each with its line end.
+// The lines of a text, each with its line ending.
 function linesOf(text) {
   if (text === "") return [];
   const lines = text.split("\n").map((line) => line + "\n");

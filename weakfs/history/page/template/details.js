@@ -139,7 +139,7 @@ function revertCommand(row) {
 
 function commandElement(command) {
   return make("div", { class: "command" },
-    make("span", { class: "label" }, "To take it back (this only previews):"),
+    make("span", { class: "label" }, "To revert it (this command only previews):"),
     make("code", { tabindex: "0" }, shown(command)), copyButton("Copy", "Command", () => command));
 }
 
@@ -150,7 +150,7 @@ function showRow(number) {
   const files = row.files ?? [];
   const command = revertCommand(row);
   const why = row.compacted ? "What it changed is not known: older records were compacted away."
-    : row.kind === "merge" ? "What the merge brought is in the rows of the fork, above it."
+    : row.kind === "merge" ? "The changes of the merge are in the rows of the fork, above it."
     : row.kind === "snapshot" ? "A snapshot changes no files; see the tab Files."
     : "It changed no files.";
   changesPanel.replaceChildren(
@@ -181,7 +181,7 @@ function showComparison(one, other) {
       files?.length ? copyButton("Copy as patch", "Patch", () => patchesOf(files)) : null,
       make("button", { type: "button", id: "compare", onclick: () => select(selected.row) }, "Stop comparing")),
     ...(files ? filesElements(files)
-      : [make("p", { class: "note" }, "The files after one of these rows are not known: records were compacted away, or they are too many.")]),
+      : [make("p", { class: "note" }, "The files after one of these rows are not known: records were compacted away, or there are too many files.")]),
   );
 }
 
@@ -194,7 +194,7 @@ function showTree(number) {
   document.getElementById("moment").setAttribute("aria-valuetext", `${number + 1} of ${rows.length}: ${titleOf(rows[number])}`);
   if (tree === null) {
     treePanel.replaceChildren(make("p", { class: "note" },
-      "The files at this moment are not known: records were compacted away, or they are too many for the page."));
+      "The files at this moment are not known: records were compacted away, or there are too many files for the page."));
     filePanel.replaceChildren();
     return;
   }

@@ -1,6 +1,6 @@
 // How two texts differ, line by line (Myers, "An O(ND) Difference Algorithm"), and patches in the format of `git diff`.
 
-// The most steps for one comparison; what is not found by then counts as replaced.
+// The maximum number of steps for one comparison; what is not matched by then counts as replaced.
 const MOST_STEPS = 4_000_000;
 const CONTEXT = 3;
 

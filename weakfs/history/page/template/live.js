@@ -1,4 +1,4 @@
-// The page that a server gives out: it follows the session, and takes work back after a preview.
+// The page as a server serves it: it follows the session, and undoes work after a preview.
 
 const previewDialog = document.getElementById("preview");
 const SHORTEST_WAIT = 1000;
@@ -43,7 +43,7 @@ async function follow() {
 }
 
 const identityOf = (row) => JSON.stringify([row.kind, row.number, row.name, row.action, row.first, row.last, row.lane]);
-// What the panel of a row shows of it.
+// What the panel shows of a row.
 const detailsOf = (row) =>
   JSON.stringify([row, (row.files ?? []).map((file) => [contents[file.old] ?? null, contents[file.new] ?? null])]);
 
@@ -70,7 +70,7 @@ function replaceData(value) {
   draw(true);
   if (selected.other !== null) showComparison(selected.row, selected.other);
   else if (chosen[1] || detailsOf(rows[selected.row]) !== before) showRow(selected.row);
-  // Who looks at the newest files sees them change.
+  // A viewer of the newest files sees them change.
   setMoment(wasLast ? rows.length - 1 : Math.min(moment, rows.length - 1));
 }
 
@@ -163,7 +163,7 @@ function startLive() {
   document.getElementById("live").hidden = false;
   for (const how of ["undo", "redo"]) {
     document.getElementById(how).addEventListener("click", () =>
-      preview({ how }, how === "undo" ? "Undo the last operation" : "Redo what was undone last"));
+      preview({ how }, how === "undo" ? "Undo the last operation" : "Redo the last undo"));
   }
   if (takeToken() === null) {
     connected("No token: open the address that weakfs serve printed");

@@ -1,6 +1,6 @@
 // The files after each row: those after its parent, with what the row changed.
 
-// Trees that were put together: by row, from path to [content, mode, blame].
+// Assembled trees: by row, from path to [content, mode, blame].
 const trees = new Map();
 const MOST_TREES = 24;
 
