@@ -158,7 +158,8 @@ def most(results: Results, row: str, what: str, limit: float, shown: Callable[[f
     if not values:
         return Verdict(what, goal, "", None)
     size = max(values, key=lambda each: values[each])
-    return Verdict(what, goal, f"{shown(values[size])} at {files_text(size)}", values[size] <= limit)
+    at = f" at {files_text(size)}" if size else ""
+    return Verdict(what, goal, f"{shown(values[size])}{at}", values[size] <= limit)
 
 
 def compared(

@@ -1,7 +1,7 @@
 """Measure what a call, a refresh, a merge and an opening take on each engine: `python -m benchmarks.scale.times`.
 
 Two sessions on the same stream take turns, in one process, so nothing waits for another call. The times are elapsed
-ones, with those of the server: they are worth something only on a quiet machine. Arguments are the names of engines.
+ones, with those of the server: they are meaningful only on an idle machine. Arguments are the names of engines.
 """
 
 from __future__ import annotations

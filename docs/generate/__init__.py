@@ -1,1 +1,1 @@
-"""What the documentation is generated from the code with, each time it is built."""
+"""Generators of the parts of the documentation that each build takes from the code."""

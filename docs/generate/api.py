@@ -13,15 +13,15 @@ from attrs import NOTHING
 from weakfs.filesystem import FilesystemPrimitives
 from weakfs.tools import Tool
 
-# Their members are in their own entries.
+# The members of these classes have entries of their own.
 END = {"BaseFilesystem", "FilesystemPrimitives", "Receipt"}
 
-# Of the names in the text of an alias.
+# The module prefixes in the text of an alias.
 _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
 def implements_a_primitive(name: str, member: object) -> bool:
-    """Return whether a method implements a primitive of filesystems and says no more of it."""
+    """Return whether a method implements a primitive of filesystems and has no docstring of its own."""
     return name in vars(FilesystemPrimitives) and inspect.isfunction(member) and member.__doc__ is None
 
 
@@ -35,7 +35,7 @@ def page(package: str) -> str:
 
 
 def tools_in(value: object) -> str | None:
-    """Return what a constant says that is a tool, or several tools; `None` for everything else."""
+    """Return the description of a constant that is a tool or a tuple of tools; `None` for any other value."""
     if isinstance(value, Tool):
         return f"The tool `{value.name}`, with receipts of class `{value.receipt.__name__}`."
     if isinstance(value, tuple) and value and all(isinstance(tool, Tool) for tool in value):
@@ -58,7 +58,7 @@ def _entry(name: str, value: object, level: str) -> Iterator[str]:
 
 
 def _members(kind: type) -> dict[str, object]:
-    """Return the documented methods and properties of a class, with what it inherits from classes that are private."""
+    """Return the documented methods and properties of a class, with those inherited from private classes."""
     found: dict[str, object] = {}
     for base in kind.__mro__:
         if base is not kind and (not base.__module__.startswith("weakfs") or base.__name__ in END):

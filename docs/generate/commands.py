@@ -1,4 +1,4 @@
-"""The command line as Markdown: what `--help` shows of each command, for the plain copy of that page."""
+"""The command line as Markdown: the output of `--help` of each command, for the plain copy of that page."""
 
 from __future__ import annotations
 

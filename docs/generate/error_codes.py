@@ -1,4 +1,4 @@
-"""The table of error codes, from the tables and classes by which tools answer."""
+"""The table of error codes, from the tables and classes that tools use."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import inspect
 from weakfs import editing
 from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 
-# Codes that no exception of the tables stands for.
+# Codes that belong to no exception in the tables.
 OTHER = {
-    "aborted": ("error", "The runtime aborted a call whose work is done elsewhere; what it had changed was undone."),
-    "cancelled": ("error", "The call was cancelled while it ran; everything that it did was undone."),
+    "aborted": ("error", "The runtime aborted a call whose work is done elsewhere; its changes were undone."),
+    "cancelled": ("error", "The call was cancelled while it ran; all its changes were undone."),
     "internal_error": ("error", "The handler has a bug. The exception is raised again after the call has been undone."),
 }
 

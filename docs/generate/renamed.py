@@ -1,4 +1,4 @@
-"""The table of names from the design documents, from the one by which an import error answers."""
+"""The table of names from the design documents, from the table that import errors use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool reference: each default tool with its schema, its receipt, and calls that are made while building."""
+"""The tool reference: each default tool with its schema, its receipt, and calls made during the build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Arguments = Mapping[str, object]
 
 @frozen
 class Example:
-    """A tool with one call that succeeds and calls that fail, each for another reason."""
+    """A tool with one call that succeeds and calls that fail, each for a different reason."""
 
     tool: str
     call: Arguments
@@ -128,7 +128,7 @@ def answer(tool: str, arguments: Arguments) -> ToolResult[Any]:
 
 
 def fenced(text: str, language: str = "text") -> str:
-    """Return text as a fenced block, behind a fence that the text does not contain."""
+    """Return text as a fenced block, with a fence that the text does not contain."""
     fence = "```"
     while fence in text:
         fence += "`"
