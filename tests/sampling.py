@@ -95,7 +95,7 @@ def sample_parameters(metafunc: pytest.Metafunc) -> None:
     If none is, all are kept: pytest takes an empty list for a test without parameters.
     """
     test = metafunc.definition
-    # In an order in which neighbours, which share most of their parameters, are far from each other.
+    # In an order in which neighbors, which share most of their parameters, are far from each other.
     calls = sorted(metafunc._calls, key=lambda call: sha256(f"{test.nodeid}[{call.id}]".encode()).digest())
     seeds = {None, *sample(sorted({seed for call in calls if (seed := _seed(call.params)) is not None}))}
     kept: set[str] = set()

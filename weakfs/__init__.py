@@ -12,7 +12,7 @@ The names that most programs need are here; the packages below contain the rest:
     weakfs.search       glob patterns and regular expressions
     weakfs.tools        tools, toolsets, capabilities, policies; the handlers in weakfs.tools.handlers
     weakfs.processes    running commands in a sandbox, and background processes
-    weakfs.history      blame, timeline, calls, SQL queries and git export of a session
+    weakfs.history      blame, timeline, calls, SQL queries, git export and import, retention, forgetting
     weakfs.transcripts  recorded sessions of other programs
     weakfs.testing      the conformance suites for filesystems and storage, and a stub context for handlers
 

@@ -19,7 +19,7 @@ from weakfs import InMemoryFilesystem, Session, Toolset
 
 from .conftest import COMMAND, TRANSCRIPTS, WORKSPACE
 
-# The codes that rich writes to colour text; nothing else may control a terminal on standard output.
+# The codes that rich writes to color text; nothing else may control a terminal on standard output.
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 

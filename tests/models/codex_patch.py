@@ -9,7 +9,7 @@ from weakfs.editing.patches.operations import Hunk
 BLANKS = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
-def normalised(line: str) -> str:
+def normalized(line: str) -> str:
     made = ""
     for char in line.strip(BLANKS):
         code = ord(char)
@@ -30,7 +30,7 @@ PASSES = (
     lambda line: line,
     lambda line: line.rstrip(BLANKS),
     lambda line: line.strip(BLANKS),
-    normalised,
+    normalized,
 )
 
 

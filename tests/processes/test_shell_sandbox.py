@@ -114,7 +114,7 @@ def test_scratch_space_is_writable_and_removed_afterwards(place: Path, where: st
 def test_temporary_files_are_private_and_removed_afterwards(
     place: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    other = tmp_path_factory.mktemp("neighbour")
+    other = tmp_path_factory.mktemp("neighbor")
 
     assert (
         inside(f"test ! -e {other} && echo x > /tmp/weakfs-was-here && cat /tmp/weakfs-was-here", place).stdout == "x\n"

@@ -1,4 +1,4 @@
-"""Filesystem backends: one class per place where files can be stored, all with the same behaviour.
+"""Filesystem backends: one class per place where files can be stored, all with the same behavior.
 
 Names are imported from their modules when they are first used: files in memory need only a third of the modules.
 """

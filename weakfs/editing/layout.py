@@ -1,7 +1,7 @@
 """The layout of inserted text: the new text of an inexact match, adapted to the style of the file.
 
 Lines that the edit does not change are kept byte for byte; the others get the indentation of the block that was found
-and the file's line ends. The white space around the old text is not part of the match and is kept.
+and the file's line endings. The white space around the old text is not part of the match and is kept.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Layout:
         return before, behind, "".join(parts)
 
     def _whole_lines(self, start: int, stop: int) -> tuple[int, int, str] | None:
-        """Return the piece that deletes lines quoted with their last line end; `None` if this is another edit."""
+        """Return the piece that deletes lines quoted with their last line ending; `None` if this is another edit."""
         indent, blanks = indent_before(self.text, start), self.blanks_behind(stop)
         if indent is None or blanks is None or "\n" not in self.old.tail or self.new.lead:
             return None
@@ -282,7 +282,7 @@ class _Place:
         return found
 
     def _line_end(self, above: int | None) -> str:
-        """Return a line end: the file's own after line `above` of the old text, if it is one of its lines."""
+        """Return a line ending: the file's own after line `above` of the old text, if it is one of its lines."""
         rows = [] if above is None else self._rows(above + 1)
         return rows[0][1] if rows else self.layout.end
 
@@ -344,7 +344,7 @@ def indent_before(text: str, start: int) -> str | None:
 class TextBlock:
     """The non-blank lines of a text, stripped, and the gaps around them: one more than lines.
 
-    Line ends are `\\n` here. A gap contains the trailing white space of the line before it, its line end, blank
+    Line endings are `\\n` here. A gap contains the trailing white space of the line before it, its line ending, blank
     lines, and the indentation of the line after it. A passage without lines is one gap.
     """
 

@@ -71,10 +71,10 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     """Replace `old` with `new` in `text`: the only match, or every one with `replace_all`, from left to right.
 
     An exact match takes precedence; one that begins or ends inside a `\\r\\n` does not count. If there is none, a
-    match may differ in white space, line ends, quotes, dashes or Unicode form (see `weakfs.editing.normalization`),
+    match may differ in white space, line endings, quotes, dashes or Unicode form (see `weakfs.editing.normalization`),
     and the inserted text takes the indentation of the lines that were found. Matches do not overlap, and inserted
     text is not searched again.
-    Inserted line ends are those of `text` if it has only one kind, and a byte order mark at its start stays there.
+    Inserted line endings are those of `text` if it has only one kind, and a byte order mark at its start stays there.
     Raise `EmptyOldString`, `NoChange`, `TargetNotFound`, `AmbiguousTarget` or `AmbiguousIndentation`, all of them
     `EditError`. O(text + old + new).
     """
@@ -90,7 +90,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     if first < 0:
         ends = only_kind(text)
         if ends is not None and old.strip() and only_kind(old) not in (None, "\r", ends):
-            # A match that differs only in line ends is exact in all other respects.
+            # A match that differs only in line endings is exact in all other respects.
             return _with_own_ends(text, with_line_ends(old, ends), new, replace_all)
         return _replace_equivalent(text, old, new, replace_all)
     several = searched.find(wanted, first + len(wanted)) >= 0
@@ -114,7 +114,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
 
 def _with_own_ends(text: str, old: str, new: str, replace_all: bool) -> Replacement:
-    """Replace a text after converting its line ends to those of the file."""
+    """Replace a text after converting its line endings to those of the file."""
     if with_line_ends(new, only_kind(text)) == old:
         raise NoChange("only line ends would change, and those of the file are kept; give a new text that differs")
     found = replace(text, old, new, replace_all=replace_all)

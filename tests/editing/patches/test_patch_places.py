@@ -134,7 +134,7 @@ def test_lines_may_be_added_after_an_anchor_above_the_previous_hunk() -> None:
     assert updated("a\nb\n", "@@", "-b", "+c", "@@ a", "+x", "*** End of File") == "a\nc\nx\n"
 
 
-def test_neighbouring_hunks_may_share_context() -> None:
+def test_neighboring_hunks_may_share_context() -> None:
     content = "".join(f"l{number}\n" for number in range(1, 8))
     hunks = ("@@", " l1", "-l2", "+L2", " l3", " l4", "@@", " l3", " l4", "-l5", "+L5", " l6")
     assert updated(content, *hunks) == content.replace("l2", "L2").replace("l5", "L5")

@@ -1,4 +1,4 @@
-"""A text file as lines, each with its own line end, for edits that leave all other bytes unchanged."""
+"""A text file as lines, each with its own line ending, for edits that leave all other bytes unchanged."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
 def _change(document: Document, places: list[Place]) -> None:
     has_returns = "\r" in "".join(["".join(place.hunk.lines) for place in places])
     is_diff = has_returns and any(place.hunk.start is not None for place in places)
-    # All hunks of a diff were made in the same way, so the line ends of one may show how to read another.
+    # All hunks of a diff were made in the same way, so the line endings of one may show how to read another.
     meant = is_diff and _means_returns(document, places)
     runs: list[Run] = []
     for place in places:
@@ -126,7 +126,7 @@ def _means_returns(document: Document, places: Sequence[Place]) -> bool:
 
 
 def _with_endings(document: Document, start: int, stop: int, added: list[str]) -> list[str]:
-    """Give each added line the line end of the line that it replaces, or else of the one before or after it."""
+    """Give each added line the line ending of the line that it replaces, or else of the one before or after it."""
     added = [line.removesuffix("\r") for line in added]
     if not document.has_returns:
         return added

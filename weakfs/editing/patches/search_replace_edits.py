@@ -119,7 +119,7 @@ def _ambiguous(places: Sequence[int]) -> AmbiguousTarget:
 
 
 def _runs(document: Document, at: int, old: Sequence[str], new: Sequence[str]) -> Iterator[Run]:
-    """Yield the runs of the lines that differ, each new line with the line end of the one that it replaces."""
+    """Yield the runs of the lines that differ, each new line with the line ending of the one that it replaces."""
     for start, stop, new_start, new_stop in changes(_encoded(old), _encoded(new)):
         made: list[str] = []
         for number, line in enumerate(new[new_start:new_stop], at + start):

@@ -67,8 +67,8 @@ class Reading(PathLookup):
     def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
         """Read text: `limit` lines, starting at line `offset` (from 0).
 
-        `limit=None` means `limits.default_read_limit`, `-1` for all lines. Nothing is translated: the
-        final newline, `\\r` and a byte order mark are kept. Raises `ValueError` for bytes that do not decode.
+        `limit=None` means `limits.default_read_limit`, and `-1` means all lines. Nothing is translated: the final
+        newline, `\\r` and a byte order mark are kept. Raises `ValueError` for bytes that do not decode.
         """
         if limit is None:
             limit = self.limits.default_read_limit

@@ -49,7 +49,7 @@ UNPACKED = 4
 
 @define(eq=False)
 class Rows:
-    """The records of a session by number; reading neighbouring records unpacks each chunk only once."""
+    """The records of a session by number; reading neighboring records unpacks each chunk only once."""
 
     rules: Rules
     rows: Log[Row]

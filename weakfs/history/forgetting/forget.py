@@ -78,7 +78,7 @@ def forget(
     stores: Iterable[Store | HostFilesystem] = (),
     preview: bool = False,
 ) -> Forgetting:
-    """Replace a text, or all contents that a file ever had, by a placeholder in the whole history of a session.
+    """Replace a text, or all contents that a file ever had, with a placeholder in the whole history of a session.
 
     Give either `path` or `text`. The placeholder is as long as what it replaces, and begins with `[forgotten]`. A text
     is replaced everywhere: in contents, records, states, snapshots, names and calls, whether it is stored literally,

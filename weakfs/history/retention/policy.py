@@ -1,4 +1,4 @@
-"""The limits of retention, and the report on what was removed and on the size of the rest."""
+"""The limits of retention, and the report on what was dropped and on the size of the rest."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ HolderKind = Literal["files", "records", "calls", "snapshot"]
 
 @frozen
 class Retention:
-    """What to keep. `None` means no limit; whatever exceeds any of the limits is removed, oldest first.
+    """What to keep. `None` means no limit; whatever exceeds any of the limits is dropped, oldest first.
 
     `max_bytes` limits the total size of contents, each counted once. `max_records` and `max_snapshots` are how many of
-    the newest to keep. Tagged snapshots are kept unless `keep_tags` is false. Tool calls are removed with their records
+    the newest to keep. Tagged snapshots are kept unless `keep_tags` is false. Tool calls are dropped with their records
     unless `keep_calls` is true. Raises `ValueError` if no limit is given, or a negative one.
     """
 
@@ -74,11 +74,11 @@ class Holder:
 
 @frozen
 class PruneReport:
-    """What was removed, or with `preview` would be removed.
+    """What was dropped, or with `preview` would be dropped.
 
-    `records` and `calls` are the numbers of removed records and calls. `dropped` are the dropped snapshots, with sizes
+    `records` and `calls` are the numbers of dropped records and calls. `dropped` are the dropped snapshots, with sizes
     from before; `kept` are the remaining holders of contents. `excess` is the number of bytes by which the rest still
-    exceeds `max_bytes` although nothing else can be removed.
+    exceeds `max_bytes` although nothing else can be dropped.
     """
 
     preview: bool
@@ -92,10 +92,10 @@ class PruneReport:
 
     @property
     def freed(self) -> int:
-        """The size of the removed contents."""
+        """The size of the contents that are freed."""
         return self.bytes_before - self.bytes_after
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to remove."""
+        """Whether there is nothing to drop."""
         return not (self.records or self.calls or self.dropped or self.freed)

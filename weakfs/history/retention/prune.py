@@ -12,10 +12,10 @@ from weakfs.snapshots import Store
 
 
 def prune(target: Session | Store | HostFilesystem, retention: Retention, *, preview: bool = False) -> PruneReport:
-    """Remove the oldest records, calls and snapshots until the rest is within the limits, and free their contents.
+    """Drop the oldest records, calls and snapshots until the rest is within the limits, and free their contents.
 
-    Current files are never removed. Tagged snapshots are kept unless `keep_tags` is false; if they and the files are
-    larger than `max_bytes`, everything else is removed, and the report says by how much the limit is still exceeded.
+    Current files are never dropped. Tagged snapshots are kept unless `keep_tags` is false; if they and the files are
+    larger than `max_bytes`, everything else is dropped, and the report says by how much the limit is still exceeded.
     Dropped records can no longer be read or rolled back to. With `preview`, nothing is changed.
 
     A session is changed atomically, even in storage. If it was loaded from a file, save it again. For a host directory

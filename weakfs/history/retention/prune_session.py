@@ -1,4 +1,4 @@
-"""Retention of a session: selecting records, calls and snapshots, and removing them in one step."""
+"""Retention of a session: selecting records, calls and snapshots, and dropping them in one step."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from weakfs.session.slices.event_reducers import Rules
 
 @frozen
 class _Cut:
-    """What to remove: the records up to number `seq`, and snapshots by id."""
+    """What to drop: the records up to number `seq`, and snapshots by id."""
 
     seq: int
     snapshots: frozenset[str]
 
 
 def prune_session(session: Session, retention: Retention, *, preview: bool) -> PruneReport:
-    """Remove what exceeds the limits from a session; see `prune`."""
+    """Drop what exceeds the limits from a session; see `prune`."""
     with session.lock:
         session._check_writable()
         if session._base is not None:
@@ -38,7 +38,7 @@ def prune_session(session: Session, retention: Retention, *, preview: bool) -> P
 
 
 def _shorten(line: Timeline, rules: Rules, retention: Retention, now: int) -> PruneReport:
-    """Remove from a timeline what exceeds the limits."""
+    """Drop from a timeline what exceeds the limits."""
     before = line.copy()
     contents = Contents(before)
     cut = _within_limits(before, retention, retention.oldest(now))

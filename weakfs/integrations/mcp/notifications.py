@@ -55,10 +55,10 @@ MOST_SUBSCRIPTIONS = 10_000
 
 @define(eq=False)
 class _Client:
-    """A client with an older protocol version: the URIs to which it has subscribed, and what it is yet to be told.
+    """A client with an older protocol version: the URIs to which it has subscribed, and its pending notifications.
 
-    Each client is notified by a task of its own, so that one that reads nothing does not keep others waiting. What is
-    pending is bounded by the subscriptions, because it is told once however often it changes meanwhile.
+    Each client is notified by its own task, so that one that reads nothing does not keep others waiting. The number of
+    pending notifications is limited by the subscriptions: a resource has only one, however often it changes.
     """
 
     uris: set[str] = field(factory=set[str])
@@ -67,7 +67,7 @@ class _Client:
     telling: asyncio.Task[None] | None = None
 
     def notify(self, connection: Connection, *, is_new_list: bool, updated: set[str]) -> None:
-        """Tell the client, as soon as it has read what it was told before."""
+        """Notify the client as soon as it has read the previous notifications."""
         self.is_new_list |= is_new_list
         self.updated |= updated & self.uris
         if (self.telling is None or self.telling.done()) and (self.is_new_list or self.updated):

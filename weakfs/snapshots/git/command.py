@@ -116,7 +116,7 @@ def run(git_dir: str, *arguments: str, given: bytes = b"", isolated: bool = Fals
     return output
 
 
-def initialise(git_dir: str) -> None:
+def initialize(git_dir: str) -> None:
     """Create an empty bare repository with SHA-256 object ids, without a template."""
     process = start(
         git_dir, "init", "--quiet", "--bare", "--object-format=sha256", "--template=", stderr=subprocess.PIPE

@@ -16,7 +16,7 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.git.cat_file import GitReader
-from weakfs.snapshots.git.command import initialise, run, writing
+from weakfs.snapshots.git.command import initialize, run, writing
 from weakfs.snapshots.git.fast_import import FastImport, remove_leftovers
 from weakfs.snapshots.git.private_git_dir import READER, check_objects, private_git_dir
 from weakfs.snapshots.store import atomic_files as disk
@@ -86,7 +86,7 @@ class GitRepository:
         descriptor, temporary = disk.open_temporary(self.imports)
         made = temporary + ".git"
         try:
-            initialise(made)
+            initialize(made)
             disk.write_over(os.path.join(made, "config"), CONFIGURATION)
             sync_folder(made)
             try:

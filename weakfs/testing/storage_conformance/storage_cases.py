@@ -62,12 +62,12 @@ class StorageConformance(ABC):
 
     @pytest.mark.parametrize("key", ODD_KEYS, ids=ascii)
     def test_a_key_may_be_any_text(self, storage: Storage, key: str) -> None:
-        storage.set_many({key: b"1", "neighbour": b"2"})
+        storage.set_many({key: b"1", "neighbor": b"2"})
         assert storage.get(key) == b"1"
         assert storage.keys(key) == [key]
         assert key in storage.children()
         assert storage.clear(key) == 1
-        assert storage.keys() == ["neighbour"]
+        assert storage.keys() == ["neighbor"]
 
     def test_set_replaces(self, storage: Storage, other: Storage) -> None:
         storage.set("a", b"1")

@@ -49,7 +49,7 @@ def _plain(line: str) -> str:
     return normalize("NFC", line).translate(TYPOGRAPHIC).replace("\u02bc", "'")
 
 
-# Line ends are not part of a line here.
+# Line endings are not part of a line here.
 FOLDS: tuple[Fold, ...] = (_exact, _without_trailing_blanks, _trimmed, _folded)
 
 

@@ -205,5 +205,5 @@ def words(answer: object) -> list[object]:
 
 
 def texts(answer: object) -> list[str]:
-    """Return an answer that is a list of texts."""
+    """Return an answer that is a list of strings."""
     return list(map(_text, words(answer)))
