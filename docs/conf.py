@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages; `make docs` runs it."""
+"""The configuration of Sphinx for these pages; `make docs` runs it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 autodoc_default_options = {
     "members": True,
-    # Inherited members are shown, up to these: their own pages, or Python's, have theirs.
+    # Inherited members are shown, except those of these classes: other pages or Python's documentation describe them.
     "inherited-members": (
         "BaseFilesystem,FilesystemPrimitives,Receipt,BaseException,Sequence,Protocol,Generic,str,tuple,type"
     ),
 }
 python_use_unqualified_type_names = True
 
-# The tables of benchmarks are kept as `make bench` prints them, with its levels of headings.
+# The benchmark pages keep the tables and heading levels that `make bench` prints.
 suppress_warnings = ["myst.header"]

@@ -127,8 +127,7 @@ class Limits:
                 OSError,
                 EDQUOT,
                 f"cannot create {quoted(path)}: there would be {nodes + more_nodes} files and directories and {most} "
-                "are "
-                f"allowed; delete something first",
+                f"are allowed; delete something first",
             )
 
 
