@@ -258,7 +258,7 @@ def test_importing_twice_is_an_error(run: Run, saved: Path, tmp_path: Path) -> N
     run("import", saved, where)
     outcome = run("import", saved, where)
     assert outcome.status == 1
-    assert "there is a session with that id already" in outcome.err
+    assert "a session with that id already exists" in outcome.err
 
 
 def test_damaged_history_can_be_given_up(run: Run, tmp_path: Path) -> None:

@@ -40,15 +40,15 @@ def compile_glob(pattern: str, *, hidden: bool = False) -> GlobPattern:
     with a slash. A pattern that ends in a slash matches directories; any other matches files and links. A name that
     starts with a dot matches only a segment that starts with a dot, unless `hidden`. Case matters.
 
-    Raises ValueError, with the position and the remedy, for an unclosed `[` or `{`, a backward range, an
-    empty pattern, or braces that expand to more than 1,000 alternatives; PermissionError if `..` climbs
+    Raises `ValueError`, with the position and the remedy, for an unclosed `[` or `{`, a backward range, an
+    empty pattern, or braces that expand to more than 1,000 alternatives; `PermissionError` if `..` climbs
     above the start.
     """
     return GlobPattern(pattern, hidden=hidden)
 
 
 class _Node:
-    """One state of the automaton: the segment to match next (None is `**`) and the node after it."""
+    """One state of the automaton: the segment to match next (`None` is `**`) and the node after it."""
 
     __slots__ = ("after", "directories_only", "segment")
 
@@ -224,7 +224,7 @@ class GlobState:
         return self.matches_directory(name) if is_directory else self.matches_file(name)
 
     def enter(self, name: str) -> GlobState | None:
-        """Return the state inside the directory `name`, or None if nothing in it can match."""
+        """Return the state inside the directory `name`, or `None` if nothing in it can match."""
         loops = bool(self._looping) and (self._hidden or name[0] != ".")
         if not self._named and not self._chosen:
             if not loops:
@@ -239,7 +239,7 @@ class GlobState:
         return self._state_of(reached) if reached else None
 
     def literals(self) -> frozenset[str] | None:
-        """Return the only names that can match here, or None if the directory must be listed."""
+        """Return the only names that can match here, or `None` if the directory must be listed."""
         return self._literals
 
 

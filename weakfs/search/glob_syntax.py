@@ -44,7 +44,7 @@ class Segment:
 
 @frozen
 class Alternative:
-    """The segments of one brace alternative. A segment of None stands for `**`, and is never last."""
+    """The segments of one brace alternative. A segment of `None` stands for `**`, and is never last."""
 
     segments: tuple[Segment | None, ...]
     is_absolute: bool
@@ -54,7 +54,7 @@ class Alternative:
 def parse(pattern: str, *, hidden: bool) -> tuple[Alternative, ...]:
     """Return the alternatives of `pattern`.
 
-    Raises ValueError for an invalid pattern, and PermissionError for one that climbs above the directory where it
+    Raises `ValueError` for an invalid pattern, and `PermissionError` for one that climbs above the directory where it
     starts, as for such a path.
     """
     if not pattern:

@@ -112,7 +112,7 @@ class LinePattern:
         return _placed(texts, joined, chain(lines, self._matching(joined, position)))
 
     def _scouted(self, joined: bytes) -> tuple[list[_Line], int | None]:
-        """Return matching lines found by the scout, and the position to continue at without it; None if it is done."""
+        """Return matching lines that the scout found, and the position to continue at without it; `None` at the end."""
         lines: list[_Line] = []
         position = 0
         for _ in range(MOST_SCOUTED if self._scout is not None else 0):
@@ -229,7 +229,7 @@ def compile_pattern(pattern: str, *, case_insensitive: bool = False) -> LinePatt
     The syntax is RE2's: `\\w`, `\\d`, `\\s` and `\\b` are ASCII; `\\pL` and the like, and case folding, are
     Unicode. An empty pattern matches every line.
 
-    Raises ValueError, with what to write instead, for lookaround, backreferences and possessive or atomic
+    Raises `ValueError`, with what to write instead, for lookaround, backreferences and possessive or atomic
     groups, for a line break (no line contains one), for a pattern whose program is too large, and for any other
     pattern that RE2 refuses.
     """

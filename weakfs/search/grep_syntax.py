@@ -98,7 +98,7 @@ def tokens(pattern: str) -> Iterator[Token]:
 def explain(pattern: str, *, multiline: bool = False) -> str | None:
     """Return which part of `pattern` a linear-time search by lines does not support, and what to write instead.
 
-    Return None if all of it is supported. With `multiline`, line breaks are supported.
+    Return `None` if all of it is supported. With `multiline`, line breaks are supported.
     """
     for token in tokens(pattern):
         trouble = _unsupported(token)
@@ -198,7 +198,7 @@ def _for_lines(token: Token) -> str:
 
 
 def _literal(token: Token) -> str | None:
-    """Return the literal text that a token matches, None if it is not literal."""
+    """Return the literal text that a token matches, `None` if it is not literal."""
     if token.kind == "text":
         return token.text
     if token.kind == "quoted":

@@ -43,7 +43,7 @@ class _Re2(Protocol):
 
 
 def check_pattern(pattern: str) -> None:
-    """Check a pattern's type, characters and size. Raises TypeError and ValueError."""
+    """Check a pattern's type, characters and size. Raises `TypeError` and `ValueError`."""
     if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a pattern is text, not {a_type(pattern)}: {pattern!r:.60}")
     try:

@@ -26,7 +26,7 @@ def read_call(line: int, *, call_id: object, tool: object, arguments: object) ->
 
 
 def read_answer(line: int, *, call_id: object, content: object, is_error: object) -> Iterator[Found]:
-    """Yield the answer with these fields; `is_error` is None if the format does not record whether the call failed."""
+    """Yield the answer with these fields; `is_error` is `None` if the format does not say whether the call failed."""
     if not isinstance(call_id, str):
         yield Skipped(line, f"an answer is skipped: the id of its call is {_other_than('text', call_id)}")
         return

@@ -23,7 +23,7 @@ _CONVERSATIONS = ("messages", "choices", "input", "output", "calls")
 
 
 class Line(NamedTuple):
-    """One line with its line ending; `data` is None if it was too long to be held. `offset` is where it starts."""
+    """One line with its line ending; `data` is `None` if it was too long to be held. `offset` is where it starts."""
 
     number: int
     data: bytes | None
@@ -198,12 +198,12 @@ def _mended(value: object) -> object:
 
 
 def as_object(value: object) -> Message | None:
-    """Return a value if it is a JSON object; None otherwise."""
+    """Return a value if it is a JSON object; `None` otherwise."""
     return cast(Message, value) if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> list[object] | None:
-    """Return a value if it is a JSON list; None otherwise."""
+    """Return a value if it is a JSON list; `None` otherwise."""
     return cast("list[object]", value) if isinstance(value, list) else None
 
 

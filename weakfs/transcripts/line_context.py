@@ -68,7 +68,7 @@ class SourceTracker:
             self._follow_codex(message)
 
     def source(self, name: str) -> Source | None:
-        """Return the source of a call on the last line followed; None for formats that belong to no program."""
+        """Return the source of a call on the last line followed; `None` for formats that belong to no program."""
         program = PROGRAMS.get(name)
         if program is None:
             return None

@@ -84,7 +84,7 @@ def _normal(path: str, top: str, is_windows: bool) -> str | None:
 
 
 def _worktree(directory: str, top: str) -> str | None:
-    """Return the working tree that contains a directory of the session; None if it is unknown.
+    """Return the working tree that contains a directory of the session; `None` if it is unknown.
 
     Working trees are directories next to the session's own, directories where programs keep working trees, and the
     directory that contains the session's own as a working tree. Any other directory, such as `/tmp`, is outside.

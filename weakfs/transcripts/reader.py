@@ -120,7 +120,7 @@ class _Row:
 class OpenTranscript:
     """An open transcript: iterate over it for its calls; `summary` has everything else.
 
-    `began_at` is the first time in the transcript, in nanoseconds since 1970; None if there is none.
+    `began_at` is the first time in the transcript, in nanoseconds since 1970; `None` if there is none.
 
     Calls are in the order in which they were made. Those of a program's own files are in the order in which they were
     answered, because concurrent calls took effect in that order.
@@ -287,7 +287,7 @@ class _Calls:
                 self._newest[call.call_id] = row
 
     def join(self, answer: Answer, at: _At, answered_at: int | None) -> bool:
-        """Join an answer to the oldest call with its id that has none; return False if there is no such call."""
+        """Join an answer to the oldest call with its id that has none; return `False` if there is no such call."""
         if answer.is_event:
             # Programs log events for more than the recorded calls, so an event without its call is normal.
             row = self._newest.get(answer.call_id)

@@ -12,7 +12,7 @@ import attrs
 class Source:
     """The program that made a call, and its directories: `root` is the session's, `cwd` the current one at that time.
 
-    Both are paths on the machine that recorded the session, None if not recorded. `directories` are all others that
+    Both are paths on the machine that recorded the session, `None` if not recorded. `directories` are all others that
     the session was in at any time, `worktrees` those created as working trees by its `git worktree add`.
     """
 
@@ -27,17 +27,17 @@ class Source:
 class TranscriptCall:
     """One recorded tool call, with its recorded answer if the transcript contains one.
 
-    `call_id` is None if the transcript has no usable id, and need not be unique: some programs count from 1 in every
-    message. `arguments` is None if and only if `problem` says why they could not be read. `recorded` is the text of the
-    answer, without images and other media. `recorded_error` is None if there is no answer, or if the format does not
-    say whether a call failed (OpenAI's does not).
+    `call_id` is `None` if the transcript has no usable id, and need not be unique: some programs count from 1 in every
+    message. `arguments` is `None` if and only if `problem` says why they could not be read. `recorded` is the text of
+    the answer, without images and other media. `recorded_error` is `None` if there is no answer, or if the format does
+    not say whether a call failed (OpenAI's does not).
 
     For calls from a program's own files, `source` says which program and where, and `result` is the data recorded
     with the answer, unchanged: Claude Code's `toolUseResult`, the payload of Codex's event, or Copilot's `result` or
     `error`. `file` is the transcript, if several were opened together.
 
     `made_at` and `answered_at` are nanoseconds since 1970. A line without a time has the time of the last line above
-    it that has one; None if there is no such line, or no answer.
+    it that has one; `None` if there is no such line, or no answer.
     """
 
     call_id: str | None
@@ -90,7 +90,7 @@ class Transcript:
 
 @attrs.frozen
 class Answer:
-    """An answer to be joined to the call with its id; `text` is None if its content could not be read.
+    """An answer to be joined to the call with its id; `text` is `None` if its content could not be read.
 
     `result` is the data recorded with it. With `is_event`, it is not an answer itself but adds to one.
     """

@@ -21,7 +21,7 @@ _MOST_SECONDS = 10**11
 
 
 def time_of(message: Message) -> int | None:
-    """Return when a line was written, in nanoseconds since 1970; None if it has no valid time."""
+    """Return when a line was written, in nanoseconds since 1970; `None` if it has no valid time."""
     for name in _FIELDS:
         value = message.get(name)
         at = None
@@ -55,8 +55,8 @@ def _time_of_number(value: float) -> int:
 class RecordedClock:
     """A clock for a session that shows the times of a recording.
 
-    It starts at `at`; if `at` is None, as for a recording without times, it shows the real time. It never goes back: a
-    call with an earlier time than the previous one, or without a time, gets the time of the previous call. Only the
+    It starts at `at`; if `at` is `None`, as for a recording without times, it shows the real time. It never goes back:
+    a call with an earlier time than the previous one, or without a time, gets the time of the previous call. Only the
     start of a call may be earlier, because calls may have run concurrently.
     """
 

@@ -106,7 +106,7 @@ class LayerRoot(HostRoot):
     def is_in_place(self) -> bool:
         """Whether the container is usable. It is started again if it has stopped since its files were opened.
 
-        False once this process has released the container.
+        `False` once this process has released the container.
         """
         if self.container.is_closed:
             return False

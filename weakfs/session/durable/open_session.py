@@ -249,7 +249,7 @@ def copy_session(source: SessionState, target: SessionState) -> None:
     log = target._log
     if log is None or log.head:
         raise SessionError(
-            f"cannot copy session {source.session_id!r}: there is a session with that id already; delete it first"
+            f"cannot copy session {source.session_id!r}: a session with that id already exists; delete it first"
         )
     with target.lock:
         target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]

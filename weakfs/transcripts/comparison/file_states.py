@@ -63,7 +63,7 @@ class FileStates:
         return self._shown.get(path, 0) != self._programs
 
     def put(self, path: str, text: Text) -> bool:
-        """Set the contents of a file; return False and set `refusal` to the reason if that fails."""
+        """Set the contents of a file; return `False` and set `refusal` to the reason if that fails."""
         if text is UNKNOWN:
             self.lose([path])
             return True
@@ -82,7 +82,7 @@ class FileStates:
         return True
 
     def make_way(self, path: str) -> bool:
-        """Delete files where a path needs directories; return False and set `refusal` if it is a directory itself."""
+        """Delete files where a path needs directories; return `False` and set `refusal` if it is a directory itself."""
         parts = path.strip("/").split("/")
         parents = ["/" + "/".join(parts[:count]) for count in range(1, len(parts))]
         try:

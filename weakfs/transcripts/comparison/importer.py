@@ -218,7 +218,7 @@ class Importer:
                 raise _Unprepared(f"the earlier state of {path!r} cannot be restored: {self.world.refusal}")
 
     def _perform_on_skeletons(self, step: Step, before: Texts, call: TranscriptCall) -> Verdict | None:
-        """Run a change on the parts of the files that its own recording shows; None if those are not enough."""
+        """Run a change on the parts of the files that its own recording shows; `None` if those are not enough."""
         found = {path: step.skeletons[path] for path in before if path in step.skeletons}
         if not found:
             return None

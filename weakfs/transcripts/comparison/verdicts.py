@@ -25,8 +25,8 @@ _DOUBTFUL = "a program that ran since the file was last seen may have changed it
 class Verdict:
     """The result of one recorded call.
 
-    `tool` and `arguments` are the call that we made and `result` is our answer to it; None if we made none.
-    `recorded_success` is None if the recording does not say; `recorded_error` is the recorded text of a failure.
+    `tool` and `arguments` are the call that we made and `result` is our answer to it; `None` if we made none.
+    `recorded_success` is `None` if the recording does not say; `recorded_error` is the recorded text of a failure.
     `agreement` is "agreed", "differs", "ours_succeeded" (theirs failed), "not_checked", "outside" the session's
     directory, or "no_counterpart". `checked` says how: "exactly" as recorded with the call, from "rebuilt" text, or
     "not_at_all"; `detail` and `difference` say why.

@@ -94,7 +94,7 @@ def _is_bare_call(message: Message) -> bool:
 
 
 def read_output(value: object) -> tuple[str, bool | None]:
-    """Return the text of an output, and whether it reports a failure; None if it does not say."""
+    """Return the text of an output, and whether it reports a failure; `None` if it does not say."""
     if isinstance(value, str):
         return _read_text(value)
     parts = as_list(value)

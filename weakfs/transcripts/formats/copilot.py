@@ -52,7 +52,7 @@ def _read_completed(data: Message, line: int) -> Iterator[Found]:
 
 
 def directory_of(message: Message) -> str | None:
-    """Return the session's directory according to an event, or None if it names none."""
+    """Return the session's directory according to an event, or `None` if it names none."""
     data = as_object(message.get("data")) or {}
     kind = message.get("type")
     if kind in ("session.start", "session.resume"):

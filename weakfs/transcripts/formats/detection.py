@@ -25,7 +25,7 @@ READERS: Mapping[str, LineReader] = MappingProxyType(
 
 
 def sniff(message: Message) -> str | None:
-    """Return the name of a line's format; None for an unknown type.
+    """Return the name of a line's format; `None` for an unknown type.
 
     Each line is examined by itself: transcripts get concatenated, and programs switch to another interface mid-session.
     A message without calls is always "anthropic", whoever wrote it; this is harmless, because nothing is found in it.

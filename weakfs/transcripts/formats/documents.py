@@ -26,7 +26,7 @@ _OPENINGS = (b"[", b"{", b"[{", b"[[")
 
 
 def document_entries(file: BinaryIO, *, max_bytes: int) -> list[Line | Skipped] | None:
-    """Return the positions of the messages in a JSON document, or None for a file with one object per line.
+    """Return the positions of the messages in a JSON document, or `None` for a file with one object per line.
 
     The messages are those of an array, or the objects of a file such as `jq .` writes. A document that cannot be read
     is one `Skipped`, whatever the number of its lines. The file is positioned at its beginning before and after.

@@ -68,7 +68,7 @@ _WITHOUT_FILES = frozenset(
 
 
 def succeeded(recorded: Recorded) -> bool | None:
-    """Return whether the call succeeded, None if the recording does not say."""
+    """Return whether the call succeeded, `None` if the recording does not say."""
     call = recorded.call
     if not call.is_answered:
         return None

@@ -51,7 +51,7 @@ _WITHOUT_FILES = frozenset(
 
 
 def succeeded(recorded: Recorded) -> bool | None:
-    """Return whether the call succeeded, None if the recording does not say."""
+    """Return whether the call succeeded, `None` if the recording does not say."""
     success, error = recorded.result.get("success"), recorded.call.recorded_error
     if isinstance(success, bool):
         return success
@@ -93,7 +93,7 @@ def _command(recorded: Recorded) -> Step:
 
 
 def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step | None:
-    """Reconstruct a file, or a part of it, from the output of a command; None if something is omitted."""
+    """Reconstruct a file, or a part of it, from the output of a command; `None` if something is omitted."""
     whole_output = recorded.result.get("aggregated_output")
     text = whole_output if isinstance(whole_output, str) else recorded.call.recorded or ""
     if not succeeded(recorded) or any(mark in text for mark in _SHORTENED):

@@ -50,7 +50,7 @@ def _name_of(recorded: Recorded) -> str:
 
 
 def succeeded(recorded: Recorded) -> bool | None:
-    """Return whether the call succeeded, None if the recording does not say."""
+    """Return whether the call succeeded, `None` if the recording does not say."""
     error = recorded.call.recorded_error
     return None if error is None else not error
 

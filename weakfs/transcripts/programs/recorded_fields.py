@@ -63,7 +63,7 @@ def items_of(value: object) -> list[object]:
 
 
 def whole(value: object) -> int | None:
-    """Return an integer of at least 1, even if it was sent as text; None for anything else."""
+    """Return an integer of at least 1, even if it was sent as text; `None` for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -78,7 +78,7 @@ def script_of(arguments: Mapping[str, object]) -> str | list[str] | None:
 
 
 def read_command(command: str | list[str]) -> PatchCommand | ShowCommand | None:
-    """Return what a command does with a file, or None if it cannot be fully understood."""
+    """Return what a command does with a file, or `None` if it cannot be fully understood."""
     if isinstance(command, list):
         if command[0] in _PATCHERS and len(command) == 2:
             return PatchCommand(command[1], None, True)

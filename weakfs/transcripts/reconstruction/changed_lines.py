@@ -24,7 +24,7 @@ class Skeleton:
 
 
 def skeleton_of(hunks: Sequence[Hunk] | None, contexts: Iterable[Sequence[str]] = ()) -> Skeleton | None:
-    """Return what hunks and `contexts`, the lines around them, show of the old text; None if they do not fit."""
+    """Return what hunks and `contexts`, the lines around them, show of the old text; `None` if they do not fit."""
     shown: dict[int, str] = {}
     for hunk in hunks or ():
         if hunk.start + len(hunk.old) > _MOST_LINES or not _place(shown, hunk.old, max(hunk.start, 1)):

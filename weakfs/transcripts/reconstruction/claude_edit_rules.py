@@ -71,7 +71,7 @@ def _curled(text: str, straight: str, opening: str, closing: str) -> Iterator[st
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
-    """Return the text after all edits; None if one of them has nothing to replace."""
+    """Return the text after all edits; `None` if one of them has nothing to replace."""
     for edit in edits:
         old = old_text_of(text, edit)
         if not old:

@@ -1,4 +1,4 @@
-"""The contents of a file: a text, None if it did not exist, or unknown."""
+"""The contents of a file: a text, `None` if it did not exist, or unknown."""
 
 from __future__ import annotations
 

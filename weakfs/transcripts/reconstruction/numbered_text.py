@@ -14,7 +14,7 @@ _LONGEST = 2000
 def numbered_lines(shown: str, line: re.Pattern[str]) -> tuple[int, tuple[str, ...]] | None:
     """Return the number of the first line, and all lines of a text whose lines match `line`: a number and the rest.
 
-    None for any other text, and if the numbers are not consecutive.
+    `None` for any other text, and if the numbers are not consecutive.
     """
     found = [line.fullmatch(one) for one in shown.split("\n")]
     lines = [(int(one[1]), one[2]) for one in found if one is not None]
@@ -24,7 +24,7 @@ def numbered_lines(shown: str, line: re.Pattern[str]) -> tuple[int, tuple[str, .
 
 
 def read_numbered(shown: str) -> tuple[int, str] | None:
-    """Return the number of the first line, and the text of all lines; None if some are not shown in full."""
+    """Return the number of the first line, and the text of all lines; `None` if some are not shown in full."""
     found = numbered_lines(shown.partition("\n" + _REMINDER)[0].rstrip("\n"), _LINE)
     if found is None or any(len(line) >= _LONGEST for line in found[1]):
         return None

@@ -15,7 +15,7 @@ from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 class Part:
     """Lines of a file, starting at line `first`; text after the last line break counts as a line, even if empty.
 
-    `total` is the number of lines in the file, None if it is not known yet.
+    `total` is the number of lines in the file, `None` if it is not known yet.
     """
 
     first: int
@@ -27,7 +27,7 @@ class Part:
 class Partial:
     """The known lines of a text by number, from 1; text after the last line break counts as a line, even if empty.
 
-    `total` is the number of lines, None if unknown.
+    `total` is the number of lines, `None` if unknown.
     """
 
     lines: Mapping[int, str] = field(factory=dict[int, str], repr=False)
@@ -50,7 +50,7 @@ class Partial:
         return "\n".join(self.lines[number] for number in range(1, len(self.lines) + 1))
 
     def joined(self, part: Part) -> Partial | None:
-        """Return this text with the lines of a part added; None if they contradict each other."""
+        """Return this text with the lines of a part added; `None` if they contradict each other."""
         if part.total is not None and self.total is not None and part.total != self.total:
             return None
         shown = dict(enumerate(part.lines, part.first))
@@ -65,7 +65,7 @@ class Partial:
         return Partial(lines, total)
 
     def before_hunks(self, hunks: Sequence[Hunk], is_trusted: Sequence[bool]) -> Partial | None:
-        """Return the text before hunks were applied to it; None if they do not fit.
+        """Return the text before hunks were applied to it; `None` if they do not fit.
 
         Old lines are taken from a hunk itself if it is trusted to show them exactly.
         """
@@ -99,7 +99,7 @@ class Partial:
         return Partial(lines)._with(shown, None if self.total is None else self.total + shift)
 
     def before_edits(self, edits: Iterable[Edit]) -> Partial | None:
-        """Return a complete text as it was before edits; None if that is not certain."""
+        """Return a complete text as it was before edits; `None` if that is not certain."""
         edits = tuple(edits)
         if not self.is_complete or not edits:
             return None

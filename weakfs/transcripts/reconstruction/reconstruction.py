@@ -44,7 +44,7 @@ class _Event:
     opening: str | None = field(default=None, repr=False)
 
     def before(self, after: Partial) -> Partial | None:
-        """Return the text before the change; None if it cannot be derived from the text after it."""
+        """Return the text before the change; `None` if it cannot be derived from the text after it."""
         if not self.is_change:
             return after
         is_trusted = trusted_hunks(self.hunks or (), self.edits)

@@ -24,14 +24,14 @@ def _unchanged(texts: Texts) -> Texts:
 class Step:
     """One call in terms of our tools.
 
-    `succeeded` is None if the recording does not say. `before` has each file whose text matters to the call, `UNKNOWN`
-    if its contents are not recorded; `after` computes the files' contents if the call succeeds, and `is_silent` says
-    that the recording does not show all of them. `arguments_for` computes other arguments if they depend on the
-    contents of the files. `shown` is the text returned by a read, and `is_before_exact` is False if `before` is known
-    only from an answer that may omit something. `unchecked` says why the answer cannot be compared, and `needs` names a
-    path that must exist. `part` is the result of a read that did not return the whole file, `skeletons` are what the
-    recording of a change shows of files, `hunks` and `edits` how it changed them. `runs_program` says that the call may
-    have changed any other file too.
+    `succeeded` is `None` if the recording does not say. `before` has each file whose text matters to the call,
+    `UNKNOWN` if its contents are not recorded; `after` computes the files' contents if the call succeeds, and
+    `is_silent` is `True` if the recording does not show all of them. `arguments_for` computes other arguments if they
+    depend on the contents of the files. `shown` is the text returned by a read, and `is_before_exact` is `False` if
+    `before` is known only from an answer that may omit something. `unchecked` says why the answer cannot be compared,
+    and `needs` names a path that must exist. `part` is the result of a read that did not return the whole file,
+    `skeletons` are what the recording of a change shows of files, `hunks` and `edits` how it changed them.
+    `runs_program` says that the call may have changed any other file too.
     """
 
     tool: str

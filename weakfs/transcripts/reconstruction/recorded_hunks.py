@@ -22,7 +22,7 @@ class Hunk:
 
 
 def read_structured(value: object) -> tuple[Hunk, ...] | None:
-    """Parse a `structuredPatch`; None if it is invalid or empty."""
+    """Parse a `structuredPatch`; `None` if it is invalid or empty."""
     if not isinstance(value, list) or not value:
         return None
     hunks: list[Hunk] = []
@@ -44,7 +44,7 @@ def read_structured(value: object) -> tuple[Hunk, ...] | None:
 
 
 def read_unified(text: str) -> tuple[Hunk, ...] | None:
-    """Parse the hunks of a unified diff of one file; None if it is invalid."""
+    """Parse the hunks of a unified diff of one file; `None` if it is invalid."""
     hunks: list[Hunk] = []
     lines = text.split("\n")
     if not lines[-1]:
@@ -104,7 +104,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def apply_hunks(text: str, hunks: Iterable[Hunk]) -> str | None:
-    """Return the text with hunks applied at their stated lines; None if one does not match exactly. O(text)."""
+    """Return the text with hunks applied at their stated lines; `None` if one does not match exactly. O(text)."""
     lines = lines_of(text)
     made: list[str] = []
     at = 0

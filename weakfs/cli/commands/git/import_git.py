@@ -89,9 +89,7 @@ def _imported(
         session = weakfs.Session.open(location.where, location.session_id or name)
         if not session.is_new:
             session.close()
-            raise Failure(
-                f"cannot {doing}: there is a session {session.session_id!r} already; name another: LOCATION#ID"
-            )
+            raise Failure(f"cannot {doing}: session {session.session_id!r} already exists; name another: LOCATION#ID")
         try:
             report = import_git(repository, session, branch=branch, max_file_size=max_file_size)
         except BaseException:

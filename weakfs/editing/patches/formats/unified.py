@@ -129,7 +129,7 @@ class _Reader(DiffLines):
         return self._operation(header)
 
     def _extended(self, header: _Header, line: str) -> bool:
-        """Parse one of git's own header lines; return False for any other line."""
+        """Parse one of git's own header lines; return `False` for any other line."""
         word = line.partition(" ")[0]
         if word in ("similarity", "dissimilarity"):
             return True

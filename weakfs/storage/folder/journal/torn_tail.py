@@ -11,7 +11,7 @@ from weakfs.storage.folder.journal.segment import Segment
 
 
 def cut_torn_tail(active: Segment, bad: BadRecord) -> bool:
-    """Cut the active segment off after its last whole batch. Return False, and change nothing, if it is damaged."""
+    """Cut the active segment off after its last whole batch. Return `False`, and change nothing, if it is damaged."""
     # Each segment begins with a state, written together with its header.
     if (
         not active.state_at
