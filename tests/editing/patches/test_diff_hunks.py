@@ -54,6 +54,7 @@ def test_changes_below_a_line_that_ends_the_hunk_are_refused(hunk: str, line: in
 def test_a_removed_dash_is_not_the_signature_of_a_mail(header: str) -> None:
     assert patched(f"{header}\n steps:\n--\n+- run\n", "steps:\n-\nend\n") == "steps:\n- run\nend\n"
     assert patched(f"{header}\n steps:\n--\n", "steps:\n-\nend\n") == ("steps:\nend\n")
+    assert patched(f"{header}\n steps:\n--\n\nThat is all.\n", "steps:\n-\nend\n") == ("steps:\nend\n")
 
 
 @pytest.mark.parametrize("header", ["@@ -1,3 +1,3 @@", "@@ -1,9 +1,9 @@", "@@"])

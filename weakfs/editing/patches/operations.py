@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cached_property
 
 from attrs import evolve
@@ -71,10 +72,10 @@ class Hunk:
                 added.append(line[1:])
         return runs
 
-    def with_context_unmarked(self) -> Hunk:
-        """Return the hunk with the marks of its context lines taken as part of these lines."""
+    def with_context_unmarked(self, numbers: Container[int]) -> Hunk:
+        """Return the hunk with the marks of these of its lines, if they are context, taken as part of the lines."""
         lines = tuple(
-            " " + line if line[0] == " " and line[1:] and at not in self.unmarked else line
+            " " + line if line[0] == " " and line[1:] and at in numbers and at not in self.unmarked else line
             for at, line in enumerate(self.lines)
         )
         return evolve(self, lines=lines, unmarked=())

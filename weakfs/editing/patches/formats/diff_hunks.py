@@ -221,8 +221,8 @@ class DiffLines:
         """Return whether a line is the `-- ` of a mail, below which git writes its version, not a removed `-`."""
         if self.lines[at].rstrip() != "--":
             return False
-        below = next((line for line in self.lines[at + 1 :] if line.strip()), " ")
-        return below[0] not in " -+@\\"
+        below = self.lines[at + 1] if at + 1 < len(self.lines) else ""
+        return below[:1].strip() not in ("", "-", "+", "@", "\\")
 
     def _miscounted(self, start: int, old: int, new: int) -> PatchParseError:
         if not old and not new:

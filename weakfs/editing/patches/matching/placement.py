@@ -18,6 +18,7 @@ from weakfs.editing.patches.matching.anchors import FREEST, Anchors
 from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.matching.hunk_diagnosis import similar_line
 from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Block, Misfit
+from weakfs.editing.patches.matching.unmarked_context import is_dedented, unmarked_lines
 from weakfs.editing.patches.operations import Hunk
 from weakfs.fast_init import fast_init
 
@@ -116,11 +117,13 @@ class Search:
                 return evolve(found, notes=(*found.notes, UNMARKED)) if hunk.unmarked else found
         except Misfit as error:
             failure = error
-        unmarked = self._as_unmarked(hunk)
-        if unmarked is not None:
-            return unmarked
+        if found is None or not is_dedented(self.document, found.hunk, found.at):
+            unmarked = self._as_unmarked(hunk)
+            if unmarked is not None and (found is None or hunk.start is None or unmarked.at == found.at):
+                return unmarked
+            found = found and self._partly_unmarked(found)
         # Lines without a mark are context only if they match exactly.
-        if found is None or hunk.unmarked:
+        if found is None or (hunk.unmarked and found.level > BLANKS_PASSED):
             raise failure or Misfit("")
         return found
 
@@ -134,14 +137,22 @@ class Search:
 
     def _as_unmarked(self, hunk: Hunk) -> Place | None:
         """Find a hunk whose context was given without the leading blank, if it matches exactly."""
-        wanted = hunk.with_context_unmarked()
-        if hunk.start is not None or wanted.lines == hunk.lines:
+        wanted = hunk.with_context_unmarked(range(len(hunk.lines)))
+        if wanted.lines == hunk.lines:
             return None
         try:
             found = self._place_of(wanted)
         except Misfit:
             return None
         return evolve(found, notes=(*found.notes, UNMARKED)) if found.level <= BLANKS_PASSED else None
+
+    def _partly_unmarked(self, place: Place) -> Place:
+        """Return a place with the marks of context lines taken as part of them where the file has them."""
+        hunk = place.hunk.with_context_unmarked(unmarked_lines(self.document, place.hunk, place.at))
+        if hunk.lines == place.hunk.lines:
+            return place
+        level = next(level for level in range(FREEST + 1) if self.document.is_at(hunk.old, level, place.at))
+        return evolve(place, hunk=hunk, level=level, notes=(*place.notes, UNMARKED))
 
     # Hunks that only add
 
