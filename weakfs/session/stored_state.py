@@ -51,7 +51,10 @@ class SessionTrunk:
         return at
 
     def next_id(self, name: str) -> str:
-        """Return a new id under the session's own, unique within the session: `next_id("call")` is `SESSION/call7`."""
+        """Return a new id under the session's own, unique within the session: `next_id("call")` is `SESSION/call7`.
+
+        Each "/" in the name becomes "-": after a slash, the session of that id would number its own ids.
+        """
         with self.lock:
             return self._next_id(name)
 
@@ -59,7 +62,7 @@ class SessionTrunk:
         self._counter += 1
         # "x1" and 2 would otherwise be the same id as "x" and 12.
         separator = "-" if name[-1:].isdigit() else ""
-        return f"{self.session_id}/{name}{separator}{self._counter}{self._id_suffix}"
+        return f"{self.session_id}/{name.replace('/', '-')}{separator}{self._counter}{self._id_suffix}"
 
     def _next_number(self) -> int:
         self._counter += 1

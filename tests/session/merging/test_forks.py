@@ -142,6 +142,17 @@ def test_names_that_end_in_digits_do_not_make_two_forks_with_one_id() -> None:
     assert [snapshot.tag for snapshot in session.snapshots] == ["first", "second"]
 
 
+def test_a_slash_in_a_name_does_not_make_two_forks_with_one_id() -> None:
+    session = make_session()
+    fork = session.fork("x")
+    fork.snapshot()
+    inner = fork.fork("a")
+    outer = session.fork("x1/a")
+
+    assert inner.session_id == "s/x1/a2"
+    assert outer.session_id == "s/x1-a2"
+
+
 def test_a_fork_installs_slices_that_the_session_does_not_have() -> None:
     session = Session(session_id="s", registry=Registry.empty())
     fork = session.fork()
