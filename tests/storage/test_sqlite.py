@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -172,6 +173,69 @@ def test_values_too_large_for_the_file_are_refused_and_change_nothing(tmp_path: 
         assert not isinstance(caught.value, StorageDamaged)
     assert store.append("s", 1, [b"b"]) == 2
     store.close()
+
+
+def copied(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(f"{path}.copy")) as copy:
+        source.backup(copy)
+
+
+REPLACEMENTS: dict[str, Callable[[Path], object]] = {
+    "replaced": lambda path: os.rename(f"{path}.copy", path),
+    "removed": os.unlink,
+    "moved away": lambda path: os.rename(path, f"{path}.moved"),
+    "its folder moved away": lambda path: os.rename(path.parent, f"{path.parent}.moved"),
+}
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+def test_nothing_is_stored_in_a_file_that_was_replaced_or_removed(tmp_path: Path, replacement: str) -> None:
+    path = tmp_path / "folder" / "sessions.db"
+    path.parent.mkdir()
+    session = Session.open(f"sqlite:{path}", "s")
+    files = InMemoryFilesystem(session)
+    files.write("/a", "1")
+    copied(path)
+    files.write("/a", "2")
+
+    REPLACEMENTS[replacement](path)
+
+    for change in (lambda: files.write("/a", "3"), session.refresh, lambda: session.compact(keep=0)):
+        with pytest.raises(StorageError, match="was removed or replaced while it was open; open it again"):
+            change()
+    assert files.read("/a").content == "2"
+    with pytest.raises(StorageError, match="was removed or replaced"):
+        session.close()
+
+
+def test_a_replaced_file_can_be_opened_beside_a_session_that_used_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with Session.open(f"sqlite:{path}", "s") as session:
+        InMemoryFilesystem(session).write("/a", "1")
+    copied(path)
+    old = Session.open(f"sqlite:{path}", "s")
+    os.rename(f"{path}.copy", path)
+
+    with Session.open(f"sqlite:{path}", "s") as session:
+        InMemoryFilesystem(session).write("/a", "2")
+        with pytest.raises(StorageError, match="was removed or replaced"):
+            InMemoryFilesystem(old).write("/a", "3")
+        with pytest.raises(StorageError, match="was removed or replaced"):
+            old.close()
+        InMemoryFilesystem(session).write("/b", "4")
+
+    with Session.open(f"sqlite:{path}", "s") as session:
+        assert InMemoryFilesystem(session).read("/a").content == "2"
+        assert InMemoryFilesystem(session).read("/b").content == "4"
+
+
+def test_a_storage_finds_its_file_after_a_change_of_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with closing(storage.open("sqlite:a.db")) as kept:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        kept.set("key", b"value")
+        assert kept.get("key") == b"value"
 
 
 def test_a_file_that_may_not_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

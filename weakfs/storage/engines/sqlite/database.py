@@ -40,6 +40,9 @@ class Database:
         if durability not in ("process", "power", "manual"):
             raise ValueError(f"invalid durability {durability!r}: choose 'process', 'power' or 'manual'")
         self.path, self._lock, self._is_closed = path, threading.RLock(), False
+        self._file = None if path == ":memory:" else os.path.abspath(path)
+        # Before the file is opened; if it is created, it can only be identified afterwards.
+        self._identity = self._found()
         is_read_only = path != ":memory:" and os.path.isfile(path) and not os.access(path, os.W_OK)
         name = f"file:{quote(os.path.abspath(path))}?mode=ro" if is_read_only else path
         with self._errors():
@@ -49,11 +52,13 @@ class Database:
         try:
             if is_read_only:
                 self._check_readable()
-                return
-            with self._errors():
-                self._use_write_ahead_log()
-                self._connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
-            self._make_schema()
+            else:
+                with self._errors():
+                    self._use_write_ahead_log()
+                    self._connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
+            self._identity = self._identity or self._found()
+            if not is_read_only:
+                self._make_schema()
         except BaseException:
             self._connection.close()
             raise
@@ -122,10 +127,30 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
 
+    def _found(self) -> tuple[int, int] | None:
+        """Return what identifies the file that has the path now; `None` if there is none, or the data is in memory."""
+        try:
+            found = None if self._file is None else os.stat(self._file)
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
+
+    def _check_usable(self) -> None:
+        """Raise `StorageError` if the connection was closed, or would use a file that does not have the path any more.
+
+        SQLite would go on storing in that file, which nobody can open.
+        """
+        if self._is_closed:
+            raise StorageError(f"cannot use {self.path!r}: it was closed; open it again")
+        if self._found() != self._identity:
+            raise StorageError(
+                f"cannot use {self.path!r}: the file was removed or replaced while it was open; open it again"
+            )
+
     def rows(self, statement: str, parameters: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         with self._lock, self._errors():
-            if self._is_closed:
-                raise StorageError(f"cannot use {self.path!r}: it was closed; open it again")
+            if self._is_closed or not self._connection.in_transaction:
+                self._check_usable()
             return self._connection.execute(statement, parameters).fetchall()
 
     def many(self, statement: str, parameters: Iterable[Sequence[Value]]) -> None:
@@ -135,8 +160,8 @@ class Database:
     def changed(self, statement: str, parameters: Sequence[Value] = ()) -> int:
         """Execute a statement; return the number of rows that it changed."""
         with self._lock, self._errors():
-            if self._is_closed:
-                raise StorageError(f"cannot use {self.path!r}: it was closed; open it again")
+            if self._is_closed or not self._connection.in_transaction:
+                self._check_usable()
             return self._connection.execute(statement, parameters).rowcount
 
     @contextmanager
@@ -145,6 +170,8 @@ class Database:
         with self._lock:
             self.rows("BEGIN IMMEDIATE")
             try:
+                # It may have waited for the transaction of another process.
+                self._check_usable()
                 yield
                 self.rows("COMMIT")
             except BaseException:
