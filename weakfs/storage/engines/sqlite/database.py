@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from errno import ENOSPC
 from urllib.parse import quote
 
 from weakfs.storage.errors import StorageDamaged, StorageError
@@ -118,9 +119,11 @@ class Database:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise StorageError(
-                f"cannot use {self.path!r}: {error}; check the file, the disk and permissions"
-            ) from error
+            is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            remedy = "free space on its disk, and try again" if is_full else "check the file, the disk and permissions"
+            failed = StorageError(f"cannot use {self.path!r}: {error}; {remedy}")
+            failed.errno = ENOSPC if is_full else None
+            raise failed from error
         except sqlite3.DataError as error:
             # A value is longer than the file can hold: a gigabyte, unless SQLite was built otherwise.
             raise StorageError(f"cannot store this in {self.path!r}: {error}; split it") from error
