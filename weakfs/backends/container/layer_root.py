@@ -21,6 +21,7 @@ from weakfs.reducers.external_trees import ExternalTree
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, FILE_MODE, blob_digest, size_of
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Segments, find, path_of, tree_of
 from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.entries import set_status
 from weakfs.snapshots.directory.held_directory import HeldDirectory
 from weakfs.snapshots.scan import manifests
 from weakfs.snapshots.scan.manifests import NO_STATUS
@@ -60,7 +61,7 @@ class ContainerDirectory(HostDirectory):
             return
         os.chown(name, *self.owner, dir_fd=directory, follow_symlinks=False)
         if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and stat.S_ISREG(status.st_mode):
-            os.chmod(f"/proc/self/fd/{directory}/{os.fsdecode(name)}", stat.S_IMODE(status.st_mode))
+            set_status(directory, name, mode=stat.S_IMODE(status.st_mode))
 
 
 class LayerRoot(HostRoot):

@@ -14,7 +14,7 @@ from weakfs.reducers.tree.leaf import CONTENT, DEVICE
 from weakfs.reducers.tree.node import FileTree, Segments, find, path_of, walk
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
-from weakfs.snapshots.directory.entries import host_bytes, temporary_name
+from weakfs.snapshots.directory.entries import host_bytes, set_status, temporary_name
 from weakfs.snapshots.restore import Plan
 
 
@@ -91,14 +91,14 @@ class AttributeRestore:
     def _set(self, segments: Segments, owner: Owner, xattrs: Xattrs) -> None:
         directory = self.disk.open_directory(segments[:-1])
         try:
-            name = os.fsdecode(host_bytes(segments[-1])) if segments else "."
+            raw = host_bytes(segments[-1]) if segments else b"."
+            name = os.fsdecode(raw)
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
             place = f"/proc/self/fd/{directory}/{name}"
             if (status.st_uid, status.st_gid) != owner:
                 os.chown(name, *owner, dir_fd=directory, follow_symlinks=False)
-                if not stat.S_ISLNK(status.st_mode):
-                    # The kernel clears set-id bits.
-                    os.chmod(place, stat.S_IMODE(status.st_mode))
+                # The kernel clears set-id bits.
+                set_status(directory, raw, mode=stat.S_IMODE(status.st_mode))
             there = shown(xattrs_of(directory, name))
             for old in there.keys() - xattrs.keys():
                 os.removexattr(place, old, follow_symlinks=False)
