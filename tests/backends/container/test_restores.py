@@ -15,6 +15,8 @@ from weakfs.backends.container import ContainerFilesystem, Podman
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.processes import CommandLimits
 from weakfs.reducers.events import EntryDeleted, FileWritten
+from weakfs.snapshots import restore
+from weakfs.snapshots.undo_journal.cross_device_rename import rename_or_create
 
 # Each changes the image's files in a way that an overlay mount stores differently.
 CHANGES = {
@@ -204,6 +206,27 @@ def test_a_restore_that_fails_halfway_changes_nothing(
     monkeypatch.setattr(AttributeRestore, "run", fail_once)
     with pytest.raises(OSError, match="the disk is full"):
         files.restore(snapshot)
+    assert state(files) == before
+
+
+@pytest.mark.parametrize("error", [OSError("the disk is full"), KeyboardInterrupt()])
+def test_a_restore_that_ends_between_two_entries_leaves_nothing(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    snapshot = files.snapshot()
+    files.exec("echo 1 > a; echo 2 > b; rm /etc/motd; echo x >> /usr/lib/pkg/a")
+    before, created = state(files), [0]
+
+    def create_once(*arguments: object) -> None:
+        created[0] += 1
+        if created[0] == 2:
+            raise error
+        rename_or_create(*arguments)  # type: ignore[arg-type]  # as they were passed
+
+    monkeypatch.setattr(restore, "rename_or_create", create_once)
+    with pytest.raises(type(error)):
+        files.restore(snapshot)
+    assert created[0] > 2
     assert state(files) == before
 
 

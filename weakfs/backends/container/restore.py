@@ -31,7 +31,7 @@ class ContainerRoot(LayerRoot):
             assert self._ref is not None
             # Undoing it restores attributes as well, from contents that the scan has put into the store.
             journal.tree(self._ref.hex())
-            steps = UnloggedJournal(self.directory, self.journals, self.restore_manifest)
+            steps = UnloggedJournal(self.directory, self.journals, self.restore_manifest, whole=journal)
             self._restore(steps, now, self.layer_of(now), wanted, self.layer_of(wanted))
             journal.notes += steps.notes
         return now

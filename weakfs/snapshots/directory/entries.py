@@ -47,6 +47,11 @@ def temporary_name(purpose: str | None = None) -> bytes:
     return f".weakfs-{own}.tmp".encode()
 
 
+def is_temporary(name: str) -> bool:
+    """Return whether a name is one that `temporary_name` returns."""
+    return TEMPORARY.fullmatch(name) is not None
+
+
 @lru_cache(maxsize=4096)
 def host_bytes(name: str) -> bytes:
     """Return the host's bytes for a path segment. Raise `ValueError` if the name is empty, "." or holds a slash or NUL.

@@ -6,14 +6,28 @@ import stat
 from collections.abc import Iterable
 
 from weakfs.reducers.tree.node import Segments
+from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.entries import is_temporary
 from weakfs.snapshots.undo_journal.journal import Journal
+from weakfs.snapshots.undo_journal.undo import RestoreManifest
 
 
 class UnloggedJournal(Journal):
-    """A journal that does not keep the entries that its steps replace."""
+    """A journal that does not keep the entries that its steps replace.
+
+    `whole` is the journal that undoes the change. No scan finds temporary entries, so these are logged in it.
+    """
+
+    def __init__(
+        self, disk: HostDirectory, start: str, restore_manifest: RestoreManifest, *, whole: Journal | None = None
+    ) -> None:
+        super().__init__(disk, start, restore_manifest)
+        self._whole = whole
 
     def absent(self, segments: Segments) -> None:
-        """Do nothing."""
+        """Log a temporary entry, and nothing else."""
+        if self._whole is not None and is_temporary(segments[-1]):
+            self._whole.absent(segments)
 
     def keep(self, segments: Segments) -> None:
         """Remove a directory, since otherwise nothing could be put in its place."""
