@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import select
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 from time import monotonic
 
 import pytest
+from attrs import evolve
 
 from tests.containers import IMAGE, state
 from weakfs import Limits
@@ -18,6 +21,7 @@ from weakfs.backends.container.commands.command import Command
 from weakfs.backends.container.commands.command_files import is_readable
 from weakfs.backends.container.commands.supervisor import Supervisor
 from weakfs.backends.container.lifecycle import container
+from weakfs.backends.container.lifecycle.conmon import has_monitor
 from weakfs.processes import CommandLimits, StopEvent
 from weakfs.tools import DEFAULT_TOOLS, Toolset
 from weakfs.tools.handlers import ShellReceipt
@@ -148,6 +152,41 @@ def test_the_error_for_a_container_that_ends_before_a_command_names_the_remedy(f
         supervisor.request("")
     supervisor.send(9, [1])
     assert files.exec("true").exit_code == 0
+
+
+def test_another_process_with_the_id_of_an_ended_container_is_not_taken_for_it(files: ContainerFilesystem) -> None:
+    inspected, supervisor = files.container._inspect(), files.container._supervisor
+    files.container._end()
+    while files.container.is_running:
+        pass
+    supervisor._pid = os.getpid()
+    assert not supervisor.is_alive
+    assert supervisor.end_container()
+    assert has_monitor(files.container._inspect())
+    assert not has_monitor(evolve(inspected, monitor=os.getpid()))
+    assert files.exec("echo on").stdout == "on\n"
+
+
+def test_a_command_that_was_stopped_before_it_began_never_begins(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.exec("true")
+    first, drain, began = files.container._inspect().pid, Command.drain, list[bool]()
+
+    def let_the_supervisor_go_on(self: Command) -> None:
+        os.kill(first, signal.SIGCONT)
+        while self._supervisor._unread() or self._supervisor.processes():
+            pass
+        began.append(Path(f"{files.container.path_of_files()}/workspace/late").exists())
+        drain(self)
+
+    monkeypatch.setattr(Command, "drain", let_the_supervisor_go_on)
+    os.kill(first, signal.SIGSTOP)
+    with pytest.raises(TimeoutError):
+        files.exec("echo x > /workspace/late", timeout=0.05)
+    assert began == [False]
+    monkeypatch.undo()
+    assert files.exec("echo on").stdout == "on\n"
 
 
 def test_a_command_that_kills_everything_is_an_error(files: ContainerFilesystem) -> None:

@@ -218,6 +218,17 @@ def test_a_container_that_stops_ends_its_processes(files: ContainerFilesystem) -
     assert {info.process_id: info.reason for info in files.background.infos()}[two] == "its container was stopped"
 
 
+def test_an_ended_process_keeps_nothing_of_its_container_open(files: ContainerFilesystem) -> None:
+    tools, upper = tools_of(files), files.container._inspect().upper
+    process = started(tools, "exec sleep 1000")
+    tools.call("process_signal", {"process_id": process})
+    tools.call("process_wait", {"process_id": process})
+    files.container.stop()
+    links = [os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]
+    # One is that of the scanner, which the next start replaces.
+    assert links.count(str(upper)) == 1
+
+
 def test_a_process_of_one_filesystem_blocks_commands_of_another(shared_container: Container, tmp_path: Path) -> None:
     for name in ("one", "two"):
         Path(f"{shared_container.path_of_files()}/places/{name}").mkdir()

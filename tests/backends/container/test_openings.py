@@ -39,6 +39,18 @@ def opened(podman: Podman, session: Session, store: str | Path, **options: objec
     )
 
 
+def test_a_container_whose_reopening_fails_is_released(podman: Podman, tmp_path: Path) -> None:
+    session = Session()
+    files = opened(podman, session, tmp_path / "store")
+    files.exec("echo kept > kept")
+    files.close()
+    with pytest.raises(ValueError, match="its session already keeps snapshots of it in"):
+        opened(podman, session, tmp_path / "another store")
+    files = opened(podman, session, tmp_path / "store")
+    assert files.exec("cat kept").stdout == "kept\n"
+    files.container.remove()
+
+
 # Names
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from weakfs.backends.container.commands import supervisor
+from weakfs.backends.container.commands import process_list, supervisor
 from weakfs.backends.container.commands.command_files import CommandFiles
 from weakfs.backends.container.commands.process_list import ProcessList, path_in
 
@@ -25,8 +25,9 @@ MARK = "WEAKFS_COMMAND=1"
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[ProcessList]:
     """The processes of a foreign container, whose `/proc` is a directory of the test."""
-    made = ProcessList.__new__(ProcessList)
-    made._only, made._proc = "1", os.open(tmp_path, os.O_RDONLY)
+    made = ProcessList(os.getpid(), only="1")
+    made.close()
+    made._proc = os.open(tmp_path, os.O_RDONLY)
     start(tmp_path, 1, "")
     yield made
     made.close()
@@ -38,7 +39,7 @@ def start(
     (proc / str(pid)).mkdir()
     (proc / str(pid) / "exe").symlink_to("/bin/sleep")
     (proc / str(pid) / "cmdline").write_text(arguments)
-    (proc / str(pid) / "stat").write_text(f"{pid} (a name) {state} 1 1")
+    (proc / str(pid) / "stat").write_text(f"{pid} (a name) {state} 1 1" + " 0" * 14 + " 1 0 77")
     (proc / str(pid) / "environ").write_text(variables)
 
 
@@ -90,11 +91,29 @@ def test_a_process_that_takes_long_to_exec_is_found(
     assert sorted(processes.all()) == [10]
 
 
+def test_processes_that_hide_their_arguments_are_waited_for_once_and_together(
+    processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for pid in range(10, 20):
+        start(tmp_path, pid, "", arguments="")
+    start(tmp_path, 20)
+    pauses = [0]
+
+    def pause(seconds: float) -> None:
+        pauses[0] += 1
+
+    monkeypatch.setattr(time, "sleep", pause)
+    monkeypatch.setattr(process_list, "EXECUTING", 100)
+    for _ in range(3):
+        assert sorted(processes.all()) == [20]
+    assert pauses == [100]
+
+
 def test_a_process_that_dies_is_not_waited_for(
     processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(tmp_path, 10, "", arguments="")
-    dead = "10 (a name) Z 1 1" + " 0" * 14 + " 1"
+    dead = "10 (a name) Z 1 1" + " 0" * 14 + " 1 0 77"
     monkeypatch.setattr(time, "sleep", lambda _: (tmp_path / "10" / "stat").write_text(dead))
     assert processes.all() == {}
 
@@ -189,7 +208,7 @@ def test_a_command_waits_for_a_supervisor_that_starts_late(tmp_path: Path, monke
         reader[0] = os.open(supervisor.REQUESTS, os.O_RDONLY | os.O_NONBLOCK, dir_fd=control)
 
     monkeypatch.setattr(time, "sleep", start_supervisor)
-    made = supervisor.Supervisor(control, os.getpid(), "mark", end=None, exceeded=lambda: None)
+    made = supervisor.Supervisor(control, os.getpid(), "mark", is_running=lambda: True, end=None, exceeded=lambda: None)
     made.request("run it")
     assert os.read(reader[0], 100) == b"\nrun it\n"
     made.close()
@@ -204,11 +223,43 @@ def test_a_supervisor_ends_when_its_lifeline_is_closed(tmp_path: Path) -> None:
     lifeline = supervisor.lifeline(control)
     words = ["/bin/sh", "-c", supervisor.script(), "sh", str(tmp_path / "control"), "mark"]
     with subprocess.Popen(words, start_new_session=True) as process:
-        supervisor.Supervisor(control, os.getpid(), "mark", end=None, exceeded=lambda: None).close()
+        supervisor.Supervisor(
+            control, os.getpid(), "mark", is_running=lambda: True, end=None, exceeded=lambda: None
+        ).close()
         assert process.poll() is None
         os.close(lifeline)
         assert process.wait(60) == -signal.SIGKILL
     # Its host is gone before it starts.
     with subprocess.Popen(words, start_new_session=True) as process:
         assert process.wait(60) == -signal.SIGKILL
+    os.close(control)
+
+
+@pytest.mark.parametrize("failing", ["_protect", "_open_list"])
+def test_a_failed_connection_does_not_keep_a_supervisor_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    supervisor.make_control(str(tmp_path / "control"), None)
+    control = os.open(tmp_path / "control", os.O_RDONLY)
+    reader = os.open(supervisor.REQUESTS, os.O_RDONLY | os.O_NONBLOCK, dir_fd=control)
+
+    def fail(*_: object) -> None:
+        raise TimeoutError("it does not answer")
+
+    monkeypatch.setattr(supervisor.Supervisor, failing, fail)
+    with pytest.raises(TimeoutError):
+        supervisor.Supervisor(control, os.getpid(), "mark", is_running=bool, end=lambda: None, exceeded=lambda: None)
+    # The end of the stream: nothing holds the other end open.
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+    os.close(control)
+
+
+def test_the_error_for_a_container_that_has_just_ended_names_the_remedy(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    supervisor.make_control(str(tmp_path / "control"), None)
+    control = os.open(tmp_path / "control", os.O_RDONLY)
+    with pytest.raises(OSError, match="it has ended; try again"):
+        supervisor.Supervisor(control, process.pid, "mark", is_running=bool, end=None, exceeded=lambda: None)
     os.close(control)

@@ -183,7 +183,8 @@ class ContainerFilesystem(ContainerFiles):
                 self._fill(mounts)
                 self.container.mark_filled()
         except BaseException:
-            if known is None and opened.container is not container:
+            is_known = isinstance(known, HostExternal) and known.root is opened
+            if not is_known and opened.container is not container:
                 _give_up(opened.container, is_new=is_new)
             raise
 

@@ -58,6 +58,7 @@ def run_command(
                 running.until_ended(timeout, stop, limits.max_processes)
             finally:
                 with uninterrupted():
+                    running.withdraw()
                     supervisor.kill_all(patience=0 if running.exit_code is None else ENDING)
             running.drain()
             return running.completed(limits)
@@ -91,6 +92,11 @@ class Command:
     def __exit__(self, *_: object) -> None:
         self._selector.close()
         self._files.remove()
+
+    def withdraw(self) -> None:
+        """Keep the command from beginning, if the supervisor has not read the request yet."""
+        if self.exit_code is None:
+            self._files.remove_script()
 
     @property
     def exit_code(self) -> int | None:

@@ -96,6 +96,11 @@ class CommandFiles:
         with suppress(OSError):
             remove_entry(self._control, self.name.encode())
 
+    def remove_script(self) -> None:
+        """Remove the script: a command that has not begun will not begin."""
+        with suppress(FileNotFoundError):
+            os.unlink("script", dir_fd=self._directory)
+
     def read_status(self) -> None:
         """Read the new part of the status."""
         with suppress(BlockingIOError):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from weakfs.class_decorators import frozen
 from weakfs.reducers.tree.name_escaping import from_bytes
-from weakfs.snapshots.directory.entries import DIRECTORY
+from weakfs.snapshots.directory.entries import DIRECTORY, READ
 
 # The environment variable that marks the processes of a command.
 VARIABLE = "WEAKFS_COMMAND"
@@ -18,10 +18,11 @@ VARIABLE = "WEAKFS_COMMAND"
 # How many times to list again because a process died, and may have left others, before the list is accepted.
 GENERATIONS = 20
 
-# The position of the number of threads among the fields of /proc/PID/stat that follow the name.
-THREADS = 17
+# The positions of the number of threads and the start time among the fields of /proc/PID/stat that follow the name.
+THREADS, STARTED = 17, 19
 
-# The maximum number of pauses to wait for `execve` to end, and the length of one in seconds: at least 10 s in all.
+# The maximum number of pauses in which a listing waits for `execve` to end, and the length of one in seconds: at least
+# 10 s in all.
 EXECUTING, PAUSE = 20_000, 0.0005
 
 # How many times to look at a process before it is believed to have no environment variables.
@@ -47,6 +48,8 @@ class ProcessList:
 
     def __init__(self, pid: int, *, only: str) -> None:
         self._only = only
+        # Processes, with their start times, for which a listing has waited in vain: they have hidden their arguments.
+        self._hidden: set[tuple[str, bytes]] = set()
         self._proc = os.open(f"/proc/{pid}/root/proc", DIRECTORY)
 
     def close(self) -> None:
@@ -62,11 +65,12 @@ class ProcessList:
         """
         found: dict[int, Listed] = {}
         seen, new = {"1"}, set[str]()
+        pauses = iter(range(EXECUTING))
         with suppress(OSError):
             # A process that died after it was listed may have started another one, which is not in the list.
             for _ in range(GENERATIONS):
                 new = self._names() - seen
-                found = {one.pid: one for name in new if (one := self._listed(name, marked=marked)) is not None}
+                found = {one.pid: one for name in new if (one := self._listed(name, pauses, marked=marked)) is not None}
                 seen |= new
                 if found or not new:
                     break
@@ -78,17 +82,21 @@ class ProcessList:
     def _names(self) -> set[str]:
         return {name for name in os.listdir(self._proc) if name.isdigit()} if self._proc >= 0 else set()
 
-    def _listed(self, pid: str, *, marked: bool) -> Listed | None:
+    def _listed(self, pid: str, pauses: Iterator[int], *, marked: bool) -> Listed | None:
         try:
-            for left in reversed(range(EXECUTING)):
+            while True:
                 fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
                 # A process whose first thread has ended looks dead, although its other threads may be running.
                 if fields[0] in (b"Z", b"X") and int(fields[THREADS]) <= 1:
                     return None
                 mark = self._mark(pid) if marked or self._only else ""
-                if mark is not None or left == 0:
-                    return Listed(int(pid), int(fields[1]), int(fields[2]), mark or "")
-                time.sleep(PAUSE)
+                process = pid, fields[STARTED]
+                if mark is None and process not in self._hidden:
+                    if next(pauses, None) is not None:
+                        time.sleep(PAUSE)
+                        continue
+                    self._hidden.add(process)
+                return Listed(int(pid), int(fields[1]), int(fields[2]), mark or "")
         except (OSError, IndexError, ValueError):
             pass
         return None
@@ -137,7 +145,7 @@ class ProcessList:
             os.close(descriptor)
 
     def _read(self, path: str) -> bytes:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+        descriptor = os.open(path, READ, dir_fd=self._proc)
         with open(descriptor, "rb") as file:
             return file.read()
 

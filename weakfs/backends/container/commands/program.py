@@ -107,6 +107,11 @@ class ContainerProgram:
             if until is not None and monotonic() > until:
                 if not self._read():
                     self._supervisor.end_container()
+                    with self._lock:
+                        if not self._has_ended:
+                            # If the supervisor never reads the request, nothing else reports an end.
+                            self._files.remove_script()
+                            self._files.end_status()
                 return
             self._kill()
             until = monotonic() + KILLING if until is None else until

@@ -27,6 +27,7 @@ from weakfs.backends.container.commands.process_list import ProcessList
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY, HANDLE
+from weakfs.snapshots.directory.entries import remove as remove_entry
 
 # Timeouts in seconds: for the supervisor to start, for processes to die, and for a container to end.
 STARTING, KILLING, STOPPING = 30.0, 10.0, 30.0
@@ -57,6 +58,15 @@ def make_control(path: str, directory: int | None) -> None:
         os.close(make_fifo(REQUESTS, control))
     finally:
         os.close(control)
+
+
+def remove_control(name: str, control: int) -> None:
+    """Remove the open directory `control`, with its name, from the directory that contains it."""
+    parent = os.open("..", DIRECTORY, dir_fd=control)
+    try:
+        remove_entry(parent, os.fsencode(name))
+    finally:
+        os.close(parent)
 
 
 def lifeline(control: int) -> int:
@@ -91,9 +101,10 @@ class Supervisor:
     """The supervisor of a running container.
 
     `control` is an open host directory, `mark` marks the processes of commands, and `pid` is the container's first
-    process on the host. In an attached container (`end` is `None`), only processes with that mark are listed and
-    killed. Otherwise `end` ends the container, if a process in it cannot be killed in any other way. `exceeded` returns
-    why a command must end, or `None`; it is called often.
+    process on the host. `is_running` returns whether that process is alive: once it is not, others may get its id. In
+    an attached container (`end` is `None`), only processes with that mark are listed and killed. Otherwise `end` ends
+    the container, if a process in it cannot be killed in any other way. `exceeded` returns why a command must end, or
+    `None`; it is called often.
     """
 
     def __init__(
@@ -102,6 +113,7 @@ class Supervisor:
         pid: int,
         mark: str,
         *,
+        is_running: Callable[[], bool],
         end: Callable[[], None] | None,
         exceeded: Callable[[], str | None],
     ) -> None:
@@ -115,10 +127,16 @@ class Supervisor:
         self.programs: set[str] = set()
         self.admission = Lock()
         self._end = end
-        self._requests = self._connected()
-        if end is not None:
-            self._protect()
-        self.listing = ProcessList(pid, only=mark if end is None else "")
+        self._is_running = is_running
+        self._requests = -1
+        self.listing = self._open_list(pid)
+        try:
+            self._requests = self._connected()
+            if end is not None:
+                self._protect()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Disconnect from the supervisor, which then ends with everything that runs under it."""
@@ -126,6 +144,18 @@ class Supervisor:
         if descriptor >= 0:
             os.close(descriptor)
         self.listing.close()
+        # It holds the directory of the layer open, and programs that have ended refer to this object.
+        self.exceeded = lambda: None
+
+    def _open_list(self, pid: int) -> ProcessList:
+        try:
+            return ProcessList(pid, only=self.mark if self._end is None else "")
+        except OSError as error:
+            raise fault(
+                OSError,
+                error.errno or EIO,
+                "cannot run commands in the container: it has ended; try again, which starts the container",
+            ) from error
 
     def _connected(self) -> int:
         until = monotonic() + STARTING
@@ -168,7 +198,8 @@ class Supervisor:
 
     @property
     def _has_container(self) -> bool:
-        return os.path.exists(f"/proc/{self._pid}/root/proc")
+        # Its root disappears as soon as it ends, the process itself only when all others in the container are reaped.
+        return os.path.exists(f"/proc/{self._pid}/root/proc") and self._is_running()
 
     def request(self, line: str) -> None:
         """Send a request. Raise `OSError` (ETIMEDOUT) if the supervisor does not read it, EPIPE if it has ended."""

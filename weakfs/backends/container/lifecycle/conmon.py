@@ -43,18 +43,28 @@ def monitors_of(container_id: str) -> list[int]:
 def end_monitors(container_id: str) -> bool:
     """End the processes that run, or wait to be started, under the monitors of a container, and wait for the monitors.
 
-    Returns whether there were any monitors. A monitor that does not end by itself is killed.
+    Returns whether there were any monitors. A monitor that does not end by itself is killed. Raises `PodmanError`
+    (EBUSY) if one cannot be killed.
     """
     any_found = False
     until = monotonic() + ENDING
+    killed_at: float | None = None
     # A monitor forks when it starts, and the process that was found ends.
     while found := monitors_of(container_id):
         any_found = True
+        if killed_at is not None and monotonic() > killed_at + ENDING:
+            raise fault(
+                PodmanError,
+                EBUSY,
+                f"cannot end the container {container_id[:12]!r}: its monitor, process {found[0]}, cannot be killed; "
+                f"check what that process waits for",
+            )
         for pid in found:
             for child in _containers_under(pid):
                 _kill(child)
             if monotonic() > until and _watches(pid, container_id):
                 _kill(pid)
+                killed_at = monotonic() if killed_at is None else killed_at
         time.sleep(PAUSE)
     return any_found
 
@@ -123,8 +133,8 @@ def remove_container(podman: Podman, container_id: str, control: str) -> None:
 
 
 def has_monitor(inspected: Inspected) -> bool:
-    """Return whether the monitor of a container is alive, if it has one."""
-    return not inspected.monitor or os.path.exists(f"/proc/{inspected.monitor}/root")
+    """Return whether the monitor of a container is alive, if it has one. Another process may get its id later."""
+    return not inspected.monitor or _watches(inspected.monitor, inspected.container_id)
 
 
 def command_of(pid: int) -> list[bytes]:

@@ -190,14 +190,26 @@ class Container:
             return self._supervised
 
     def _supervise(self, inspected: Inspected) -> Supervisor:
-        mark, control = mark_of(self._path), self._control
-        if not self.is_own:
-            control = self._requests = self._make_requests()
-            self._lifeline = supervision.lifeline(control)
-            words = ("/bin/sh", "-c", supervision.script(), "sh", f"/{BESIDE}", mark)
+        if self.is_own:
+            return self._connected(inspected, self._control)
+        try:
+            self._requests = self._make_requests()
+            self._lifeline = supervision.lifeline(self._requests)
+            words = ("/bin/sh", "-c", supervision.script(), "sh", f"/{BESIDE}", mark_of(self._path))
             self.podman.run("exec", "--detach", self.container_id, *words)
+            return self._connected(inspected, self._requests)
+        except BaseException:
+            self._disconnect()
+            raise
+
+    def _connected(self, inspected: Inspected, control: int) -> Supervisor:
         made = Supervisor(
-            control, inspected.pid, mark, end=self._end if self.is_own else None, exceeded=self._too_large()
+            control,
+            inspected.pid,
+            mark_of(self._path),
+            is_running=lambda: self.is_running,
+            end=self._end if self.is_own else None,
+            exceeded=self._too_large(),
         )
         try:
             made.kill_all()
@@ -280,10 +292,12 @@ class Container:
     def close(self) -> None:
         """Release the container, so that another process may use it."""
         with self.lock:
-            self._let_go()
-            if self._control >= 0:
-                os.close(self._control)
-                self._control = -1
+            try:
+                self._let_go()
+            finally:
+                if self._control >= 0:
+                    os.close(self._control)
+                    self._control = -1
 
     def check_open(self) -> None:
         """Raise `ValueError` if this process has released the container."""
@@ -296,6 +310,15 @@ class Container:
         return self._control < 0
 
     def _let_go(self) -> None:
+        try:
+            self._disconnect()
+        finally:
+            if self._process is not None:
+                os.close(self._process)
+                self._process = None
+
+    def _disconnect(self) -> None:
+        """Leave the supervisor, which ends with everything that runs under it."""
         if self._supervised is not None:
             self._supervised.close()
             self._supervised = None
@@ -303,17 +326,12 @@ class Container:
             os.close(self._lifeline)
             self._lifeline = -1
         if self._requests >= 0:
-            files = os.open("..", DIRECTORY, dir_fd=self._requests)
+            requests, self._requests = self._requests, -1
             try:
                 with suppress(FileNotFoundError):
-                    remove_entry(files, BESIDE.encode())
+                    supervision.remove_control(BESIDE, requests)
             finally:
-                os.close(files)
-                os.close(self._requests)
-                self._requests = -1
-        if self._process is not None:
-            os.close(self._process)
-            self._process = None
+                os.close(requests)
 
     # Files
 

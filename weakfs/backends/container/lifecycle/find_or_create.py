@@ -6,9 +6,11 @@ import os
 import re
 import secrets
 import shutil
+import time
 from contextlib import suppress
-from errno import EINVAL
+from errno import EBUSY, EINVAL
 from hashlib import sha256
+from time import monotonic
 
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.lifecycle.conmon import end_calls, remove_container, wait_for_calls
@@ -20,6 +22,10 @@ from weakfs.backends.container.lifecycle.replacement import LOST, settled
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
+
+# How long to wait for another process that finds or creates a container, and how often to check, in seconds. Each of
+# its calls to Podman may take five minutes.
+PATIENCE, PAUSE = 900.0, 0.01
 
 # The maximum number of attempts, in case another process takes the name first.
 ATTEMPTS = 3
@@ -42,7 +48,7 @@ def open_container(
     # If two processes open one session at once, one waits here. If their stores differ, Podman refuses one of them.
     alone = os.open(state, DIRECTORY)
     try:
-        fcntl.flock(alone, fcntl.LOCK_EX)
+        _lock(alone, name)
         for attempt in range(1, ATTEMPTS + 1):
             found = _find(podman, session_id=session_id, name=name)
             if found is not None:
@@ -57,6 +63,23 @@ def open_container(
         raise AssertionError("the last attempt returns or raises")
     finally:
         os.close(alone)
+
+
+def _lock(directory: int, name: str) -> None:
+    until = monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if monotonic() > until:
+                raise fault(
+                    OSError,
+                    EBUSY,
+                    f"cannot open the container {name!r}: another process has been opening a container with the same "
+                    f"store for {PATIENCE:g} s; end that process, or try again",
+                ) from None
+        time.sleep(PAUSE)
 
 
 def _name_in_podman(session_id: str, name: str) -> str:
