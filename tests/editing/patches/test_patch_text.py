@@ -156,3 +156,10 @@ def test_no_newline_at_end_of_file_has_the_meaning_of_git() -> None:
     fs = filesystem("")
     apply_patch(fs, f"*** Begin Patch\n*** Add File: n\n+x\n{unended}\n*** End Patch")
     assert fs.read("/n").content == "x"
+
+
+def test_only_the_last_line_of_a_hunk_can_lack_a_newline() -> None:
+    unended = "\\ No newline at end of file"
+    assert updated("a\nb\nc\n", "@@", "-b", "+B", unended, " c") == "a\nB\nc\n"
+    assert updated("a\nb\nc\nd\n", "@@", "-b", unended, "+B", " c") == "a\nB\nc\nd\n"
+    assert updated("a\nb\nc", "@@", " b", unended, "+B", "-c") == "a\nb\nB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from attrs import field
 
@@ -35,11 +36,17 @@ class _Body:
     trailing_blanks: int = 0
 
     def lacks_newline(self, marks: str) -> bool:
-        """Return whether the last of the lines with these marks has no newline; of an earlier one it cannot be true."""
-        last = max((at for at in self.unended if self.lines[at][0] in marks), default=None)
-        return last is not None and not any(
-            line[0] in marks for line in self.lines[last + 1 : len(self.lines) - self.trailing_blanks]
-        )
+        """Return whether the last of the lines with these marks has no newline."""
+        return lacks_newline(self.lines[: len(self.lines) - self.trailing_blanks], self.unended, marks)
+
+
+def lacks_newline(lines: Sequence[str], unended: Sequence[int], marks: str) -> bool:
+    """Return whether the last of the lines with these marks is one of the `unended` ones (by number, from 0).
+
+    An earlier line cannot lack its newline, whatever the patch says.
+    """
+    last = max((at for at in range(len(lines)) if lines[at][0] in marks), default=None)
+    return last is not None and last in unended
 
 
 class DiffLines:

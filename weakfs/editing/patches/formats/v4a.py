@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from weakfs.editing.patches.errors import NO_LINES, NO_MARK, PatchParseError, malformed, quoted
+from weakfs.editing.patches.formats.diff_hunks import lacks_newline
 from weakfs.editing.patches.formats.diff_names import name_and_time, paths_of
 from weakfs.editing.patches.formats.envelope import unwrapped
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
@@ -235,34 +236,36 @@ class _Reader:
         self.at += at_end
         above = _empty_lines(lines) if first + 1 == start else 0
         below = _empty_lines(reversed(lines)) if above < len(lines) and not lines[-1] else 0
+        marked = tuple([" " + line if at in unmarked else line or " " for at, line in enumerate(lines)])
+        whole = marked[: len(marked) - below]
+        old_unended, new_unended = lacks_newline(whole, unended, " -"), lacks_newline(whole, unended, " +")
         return Hunk(
             start + above,
-            tuple([" " + line if at in unmarked else line or " " for at, line in enumerate(lines)]),
+            marked,
             tuple(anchors),
-            at_end or bool(unended),
+            at_end or old_unended or new_unended,
             below,
             above,
             unmarked,
             first + 1,
-            old_unended=not unended.isdisjoint(" -"),
-            new_unended=not unended.isdisjoint(" +"),
+            old_unended=old_unended,
+            new_unended=new_unended,
         )
 
     def _is_end_of_file(self, line: str) -> bool:
         return line == END_OF_FILE or (line.lower() == END_OF_FILE.lower() and not self.is_codex)
 
-    def _body(self) -> tuple[tuple[int, ...], set[str]]:
-        """Parse the lines of a hunk; return those without a mark, and the marks of those that end without a newline."""
+    def _body(self) -> tuple[tuple[int, ...], list[int]]:
+        """Parse the lines of a hunk; return those without a mark, and those that end without a newline."""
         unmarked: list[int] = []
-        unended: set[str] = set()
+        unended: list[int] = []
         lines, count = self.lines, 0
         for at in range(self.at, self.last):
             line = lines[at]
             if not line or line[0] in " -+":
                 count += 1
             elif line[0] == "\\" and count and self._is_unended(at):
-                above = lines[at - 1]
-                unended.add(above[0] if above[:1] in ("-", "+") else " ")
+                unended.append(count - 1)
             elif not self.is_codex and not line.startswith(("@@", "***")):
                 unmarked.append(count)
                 count += 1
