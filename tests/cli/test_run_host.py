@@ -181,12 +181,12 @@ def test_a_commit_over_concurrent_changes_is_refused(place: Place, tmp_path: Pat
     words = ["run", str(transcript), "--overlay", str(place.root), "--commit", "--save", str(tmp_path / "s.json")]
     # Another program writes between the last call and the commit.
     code = (
-        "import sys; from pathlib import Path; from weakfs.cli import main; from weakfs.cli.run import calls\n"
-        "perform = calls.Performer.perform_all\n"
+        "import sys; from pathlib import Path; from weakfs.cli import main; from weakfs.cli import performer\n"
+        "perform = performer.Performer.perform_all\n"
         "def then_change(*args, **named):\n"
         "    perform(*args, **named)\n"
         "    Path(sys.argv[1], 'README.md').write_text('theirs\\n')\n"
-        "calls.Performer.perform_all = then_change\n"
+        "performer.Performer.perform_all = then_change\n"
         "sys.exit(main(sys.argv[2:]))\n"
     )
     done = subprocess.run([COMMAND[0], "-c", code, str(place.root), *words], capture_output=True, text=True)

@@ -12,7 +12,7 @@ from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.backends.host.root import HostRoot
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
-from weakfs.cli.errors import USAGE, Failure, as_failure
+from weakfs.cli.errors import Failure, as_failure, usage
 from weakfs.cli.formatting import counted, shown, typed
 from weakfs.cli.output import progress, warn
 from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
@@ -199,11 +199,6 @@ def _begins(snapshot_id: str, name: str) -> bool:
 def _common(one: str, other: str) -> int:
     """Return the length of the common prefix of two strings."""
     return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
-
-
-def usage(message: str) -> Failure:
-    """Return the failure for an invalid command line."""
-    return Failure(message, status=USAGE)
 
 
 def trees(directory: str, at: str | None, to: str | None, store: str | None) -> tuple[FileTree, FileTree]:

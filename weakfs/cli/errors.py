@@ -36,6 +36,11 @@ class Failure(Exception):
         self.status = status
 
 
+def usage(message: str) -> Failure:
+    """Return the failure for an invalid command line."""
+    return Failure(message, status=USAGE)
+
+
 @contextmanager
 def as_failure(doing: str) -> Generator[None]:
     """Turn exceptions raised inside into a `Failure`. `doing` completes `cannot ...`, as in `read 'x'`."""

@@ -1,8 +1,10 @@
-"""Options that several commands share, and the help text about exit statuses."""
+"""Options that several commands share, the values that options parse, and the help text about exit statuses."""
 
 from __future__ import annotations
 
 import math
+import re
+from datetime import timedelta
 
 import click
 
@@ -16,7 +18,30 @@ Exit status:
      --preview: there are conflicts
 """
 
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
 AT = "A record number, or the tag or id of a snapshot. [default: the end]"
+
+
+def size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Parse a size in bytes, with an optional unit; units are powers of 1,024."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", value, re.IGNORECASE)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not a size; give one such as 500000, 200M or 10G")
+    return int(found[1]) * _UNITS[found[2].upper()]
+
+
+def duration(context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
+    """Parse a duration with one unit."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,6})([smhdw])", value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not a duration; give one such as 90m, 12h, 30d or 8w")
+    return timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
 
 
 def factor(context: click.Context, parameter: click.Parameter, value: str) -> float | None:
@@ -32,6 +57,8 @@ def factor(context: click.Context, parameter: click.Parameter, value: str) -> fl
     return number
 
 
+file_argument = click.argument("file", type=click.Path())
+at_option = click.option("--at", metavar="SEQ|TAG", help=AT)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON Lines: one object per line.")
 store_option = click.option(
     "--store",
@@ -46,6 +73,7 @@ kind_option = click.option(
     show_default=True,
     help="The storage format: deduplicated contents, git commits, or a single archive.",
 )
+foreign_option = click.option("--foreign", is_flag=True, help="Accept a snapshot of another directory.")
 directory_argument = click.argument("directory", metavar="DIR", type=click.Path())
 registry_option = click.option(
     "--registry",

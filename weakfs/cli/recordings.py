@@ -12,7 +12,7 @@ from weakfs.class_decorators import define
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import counted
 from weakfs.cli.output import progress, warn
-from weakfs.cli.run.calls import PERFORMED, Outcome, Performer
+from weakfs.cli.performer import PERFORMED, Outcome, Performer
 from weakfs.tools import ToolResult
 from weakfs.transcripts import RecordedClock, TranscriptCall, open_transcript
 from weakfs.transcripts.comparison import Verdict

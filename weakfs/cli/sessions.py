@@ -15,7 +15,7 @@ import weakfs
 from weakfs import Registry
 from weakfs.backends import InMemoryFilesystem
 from weakfs.class_decorators import frozen
-from weakfs.cli.errors import USAGE, Failure, as_failure
+from weakfs.cli.errors import Failure, as_failure, usage
 from weakfs.cli.formatting import typed
 from weakfs.cli.output import progress
 from weakfs.history.trees import Trees, chosen_filesystem
@@ -183,23 +183,19 @@ def registry_at(place: str) -> Registry:
     """
     module, _, name = place.partition(":")
     if not module or not name:
-        raise Failure(
-            f"cannot use the registry {place!r}: it is not MODULE:NAME; give one such as app.types:REGISTRY",
-            status=USAGE,
-        )
+        raise usage(f"cannot use the registry {place!r}: it is not MODULE:NAME; give one such as app.types:REGISTRY")
     if not {"", os.getcwd()} & set(sys.path):
         # An installed command, unlike `python -m weakfs`, does not search it.
         sys.path.append(os.getcwd())
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise Failure(
-            f"cannot use the registry {place!r}: {error}; check the name, or add the module's directory to PYTHONPATH",
-            status=USAGE,
+        raise usage(
+            f"cannot use the registry {place!r}: {error}; check the name, or add the module's directory to PYTHONPATH"
         ) from error
     registry = found() if not isinstance(found, Registry) and callable(found) else found
     if not isinstance(registry, Registry):
-        raise Failure(f"cannot use {place!r}: it is not a weakfs.Registry; name one", status=USAGE)
+        raise usage(f"cannot use {place!r}: it is not a weakfs.Registry; name one")
     return registry
 
 
@@ -246,7 +242,7 @@ def chosen(session: Session, wanted: str | None) -> str | None:
         cause, _, remedy = str(error).rpartition("; ")
         if wanted is None:
             remedy = "name one with --filesystem"
-        raise Failure(f"{cause}; {remedy}", status=USAGE) from error
+        raise usage(f"{cause}; {remedy}") from error
 
 
 def tree_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> FileTree:

@@ -43,6 +43,11 @@ def target_of_event(event: object) -> str:
     return " -> ".join(map(one_line, paths_of_event(event)))
 
 
+def short_action(action: str) -> str:
+    """Return the tool of a call or the tag of an event as it is shown; tags of weakfs itself lose their prefix."""
+    return action.removeprefix("fs/").removeprefix("session/")
+
+
 def paths_of_event(event: object) -> tuple[str, ...]:
     """Return the paths that an event names."""
     if isinstance(event, EntryMoved | EntryCopied):

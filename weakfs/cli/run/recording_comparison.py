@@ -8,7 +8,7 @@ import attrs
 
 from weakfs.cli.formatting import shown
 from weakfs.cli.output import Output
-from weakfs.cli.run.calls import Outcome
+from weakfs.cli.performer import Outcome
 from weakfs.tools.results import summarize
 from weakfs.transcripts import TranscriptCall
 from weakfs.transcripts.comparison import Verdict
@@ -40,7 +40,7 @@ def show_comparison(out: Output, width: int, number: int, call: TranscriptCall, 
         out.below(width + len("  agreed       "), f"it failed in the recording: {shown(error)}", "")
 
 
-def comparison_fields(number: int, call: TranscriptCall, verdict: Verdict) -> dict[str, object]:
+def comparison_fields(number: int | None, call: TranscriptCall, verdict: Verdict) -> dict[str, object]:
     """Return the JSON fields of one call: the recorded call, our answer, and how they agree."""
     result, difference = verdict.result, verdict.difference
     return {

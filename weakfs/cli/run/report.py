@@ -10,7 +10,7 @@ from weakfs.cli.commands.host.snapshots import show_taken
 from weakfs.cli.commands.sessions.diff import amounts, named, show_names
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output
-from weakfs.cli.run.calls import CallListener, Outcome
+from weakfs.cli.performer import CallListener, Outcome
 from weakfs.cli.run.recording_comparison import (
     agreement_fields,
     agreement_rows,
@@ -174,7 +174,7 @@ class _JsonLines:
         self._call_ended(number, call, result.success, result.status, result.error_code, result.summary_text)
 
     def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
-        self.out.record(**{**comparison_fields(number or 0, call, verdict), "number": number})
+        self.out.record(**comparison_fields(number, call, verdict))
 
     def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None:
         self._call_ended(number, call, False, "broken", None, f"{type(error).__name__}: {error}")

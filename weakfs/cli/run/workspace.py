@@ -147,7 +147,7 @@ class InPlace:
             return diff(self.before, self.files.tree())
 
     def undo(self) -> str | None:
-        return None if self.start is None else restoring(self.files, str(self.job.root), self.job.store, self.start)
+        return restore_command(self.files, self.job, self.start)
 
 
 @define
@@ -190,12 +190,13 @@ class OnOverlay:
         return found
 
     def undo(self) -> str | None:
-        return (
-            None if self.before is None else restoring(self.lower, str(self.job.overlay), self.job.store, self.before)
-        )
+        return restore_command(self.lower, self.job, self.before)
 
 
-def restoring(files: HostFilesystem, directory: str, store: str | None, snapshot: StoredSnapshot) -> str:
-    """Return the command that restores a snapshot."""
+def restore_command(files: HostFilesystem, job: Job, snapshot: StoredSnapshot | None) -> str | None:
+    """Return the command that restores a snapshot, if one was taken."""
+    if snapshot is None:
+        return None
     name = short_ids(files.store.list())[snapshot.snapshot_id]
-    return typed("weakfs", "restore", directory, name, *([] if store is None else ["--store", store]))
+    directory = str(job.overlay if job.root is None else job.root)
+    return typed("weakfs", "restore", directory, name, *([] if job.store is None else ["--store", job.store]))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from weakfs.class_decorators import define, frozen
 from weakfs.cli.formatting import date_and_time, shortened, shown
+from weakfs.history.descriptions import short_action
 from weakfs.history.timeline_rows import RowChanges, TimelineRow
 from weakfs.messages import plural
 from weakfs.session import Merged
@@ -99,7 +100,7 @@ def row_text(listed: ListedRow, width: int, *, is_marked: bool = False) -> Text:
     lines = [(f" {f'+{added}' if row.files else '':>5}", "green"), (f" {f'-{removed}' if row.files else '':<5}", "red")]
     room = width - text.cell_len - sum(len(part) for part, _ in (*lines, *right))
     status = "" if row.status == "ok" else f" {shortened(shown(row.status), 24)}"
-    action = shown(row.action.removeprefix("fs/").removeprefix("session/"))
+    action = shown(short_action(row.action))
     action = _cell(action, max(len(action), 10)) if len(action) <= 14 else shortened(action, 14)
     target = max(room - len(action) - 1 - len(status), 4)
     text.append(action, "bold")

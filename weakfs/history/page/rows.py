@@ -10,6 +10,7 @@ from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.history.blame.lines import Blames, FileVersion
+from weakfs.history.descriptions import short_action
 from weakfs.history.page.contents import PageContents, PageLimits, common_ends
 from weakfs.history.timeline_rows import RowChanges, TimelineRow, changes_between, changes_of_rows
 from weakfs.history.tree_patch import FileChange
@@ -302,7 +303,7 @@ def _fields_of(row: TimelineRow) -> Fields:
         "kind": row.kind,
         "number": row.number,
         "name": row.name,
-        "action": row.action.removeprefix("fs/").removeprefix("session/"),
+        "action": short_action(row.action),
         "target": row.target,
         "status": None if row.status == "ok" else row.status,
         "at": row.at // 1_000_000,

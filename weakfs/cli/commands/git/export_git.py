@@ -8,7 +8,7 @@ import click
 
 from weakfs.cli.errors import DONE, as_failure
 from weakfs.cli.formatting import counted, shown
-from weakfs.cli.options import expansion_option, json_option, registry_option
+from weakfs.cli.options import expansion_option, file_argument, json_option, registry_option
 from weakfs.cli.output import Output
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("export-git")
-@click.argument("file")
+@file_argument
 @click.argument("repository", type=click.Path())
 @click.option(
     "--per",

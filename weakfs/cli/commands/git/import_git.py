@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weakfs.cli.amounts import size
-from weakfs.cli.errors import DONE, USAGE, Failure, as_failure
+from weakfs.cli.errors import DONE, Failure, as_failure, usage
 from weakfs.cli.formatting import counted, shown
-from weakfs.cli.options import json_option
+from weakfs.cli.options import json_option, size
 from weakfs.cli.output import Output, progress
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def _imported(
     doing = f"import {repository!r}"
     if not is_location(where):
         if os.path.lexists(where):
-            raise Failure(f"cannot {doing}: {where!r} already exists; name another file", status=USAGE)
+            raise usage(f"cannot {doing}: {where!r} already exists; name another file")
         session = weakfs.Session(session_id=name)
         with as_failure(doing):
             report = import_git(repository, session, branch=branch, max_file_size=max_file_size)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import click
+
 from weakfs.backends import HostFilesystem
 from weakfs.cli.commands.host.snapshots import described, take
 from weakfs.cli.commands.sessions.diff import amounts, named, show_names
-from weakfs.cli.directories import BEFORE_RESTORING, find, newest, scanning, short_ids, snapshot_of
-from weakfs.cli.errors import INTERRUPTED, Failure, as_failure
+from weakfs.cli.directories import (
+    BEFORE_RESTORING,
+    find,
+    newest,
+    open_directory,
+    recover,
+    scanning,
+    short_ids,
+    snapshot_of,
+)
+from weakfs.cli.errors import DONE, INTERRUPTED, UNMET, Failure, as_failure, usage
 from weakfs.cli.formatting import counted, shown, typed
+from weakfs.cli.options import EXIT_STATUSES, directory_argument, foreign_option, json_option, store_option
 from weakfs.cli.output import Output
 from weakfs.filesystem import RestoreReport
 from weakfs.reducers import FileTree, TreeDiff
@@ -16,23 +28,39 @@ from weakfs.reducers.tree.node import find as entry_at
 from weakfs.snapshots import StoredSnapshot
 
 
-def restore(
-    out: Output,
-    files: HostFilesystem,
+@click.command("restore", epilog=EXIT_STATUSES)
+@directory_argument
+@click.argument("snapshot", required=False)
+@click.option("--latest", is_flag=True, help="Restore the newest snapshot, ignoring those taken by restores.")
+@click.option("--dry-run", is_flag=True, help="Only print what would change.")
+@click.option("--keep/--no-keep", default=True, help="First take a snapshot of the current state.  [default: keep]")
+@foreign_option
+@click.option("--exit-code", is_flag=True, help="Exit with 3 if there were differences.")
+@store_option
+@json_option
+def restore_command(
     directory: str,
-    name: str | None,
-    *,
-    foreign: bool,
+    snapshot: str | None,
+    latest: bool,
     dry_run: bool,
     keep: bool,
+    foreign: bool,
+    exit_code: bool,
+    store: str | None,
     as_json: bool,
-) -> bool:
-    """Restore a directory to a snapshot and print what changes; return whether anything did.
+) -> int:
+    """Restore DIR to the exact state of a snapshot.
 
-    If `name` is `None`, use the newest snapshot. With `keep`, first take and print a snapshot of the current state.
+    SNAPSHOT is an id, the beginning of an id, or a tag. Only what differs is changed; the names are printed (A added, D
+    deleted, M modified). A snapshot of the previous state is taken first, so that a restore can be undone. For the
+    files of a session, use "weakfs restore-files".
     """
+    if latest == (snapshot is not None):
+        raise usage("cannot restore: no snapshot is named; name one, or give --latest; see: weakfs snapshots DIR")
+    files = open_directory(directory, store=store, read_only=dry_run)
+    out = Output(finish_unread=True)
     with as_failure(f"restore {directory!r}"):
-        wanted = newest(files) if name is None else find(files, name, foreign=foreign)
+        wanted = newest(files) if snapshot is None else find(files, snapshot, foreign=foreign)
     short = short_ids(files.store.list())[wanted.snapshot_id]
     before = take(files, directory, f"{BEFORE_RESTORING}{short}") if keep and not dry_run else None
     if before is not None:
@@ -47,11 +75,20 @@ def restore(
     else:
         show_names(out, found)
         out.line(("would restore" if dry_run else "restored", "bold"), " ", (short, "yellow"), f": {amounts(found)}")
-    return bool(report.written or report.removed)
+    return UNMET if exit_code and (report.written or report.removed) else DONE
 
 
-def repair(out: Output, directory: str, undone: int, *, as_json: bool) -> None:
-    """Print how much unfinished work was undone when the directory was opened."""
+@click.command("repair")
+@directory_argument
+@store_option
+@json_option
+def repair_command(directory: str, store: str | None, as_json: bool) -> int:
+    """Undo what a killed process left unfinished in DIR.
+
+    Every command that changes DIR does this first, and so does a program that opens it.
+    """
+    undone = recover(directory, store)
+    out = Output(finish_unread=True)
     if as_json:
         out.record(type="repaired", root=directory, undone=undone)
     elif undone:
@@ -59,6 +96,7 @@ def repair(out: Output, directory: str, undone: int, *, as_json: bool) -> None:
         out.line(("repaired", "bold"), f" {shown(directory)}: undid {pieces} left unfinished")
     else:
         out.line(f"nothing to repair in {shown(directory)}")
+    return DONE
 
 
 def changes(before: FileTree, report: RestoreReport) -> TreeDiff:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
+import click
+
 from weakfs.backends import HostFilesystem
-from weakfs.class_decorators import frozen
-from weakfs.cli.directories import belongs_to, find, scanning, short_ids, usage
-from weakfs.cli.errors import as_failure
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
+from weakfs.cli.directories import belongs_to, find, open_directory, scanning, short_ids
+from weakfs.cli.errors import DONE, as_failure, usage
 from weakfs.cli.formatting import counted, moment, shown, typed
+from weakfs.cli.options import (
+    directory_argument,
+    foreign_option,
+    json_option,
+    kind_option,
+    registry_option,
+    store_option,
+)
 from weakfs.cli.output import Output, progress
+from weakfs.cli.sessions import is_location
 from weakfs.session.codec.scalars import is_text
 from weakfs.snapshots import StoredSnapshot
 from weakfs.snapshots.store.catalogue import all_but_last
@@ -18,6 +30,178 @@ from weakfs.snapshots.store.compaction import SnapshotAccount
 HEADINGS = ("id", "taken", "kind", "files", "bytes", "frees", "tag")
 # The right-aligned columns.
 NUMBERS = (3, 4, 5)
+
+
+@click.command("snapshot")
+@directory_argument
+@click.option("--tag", metavar="TEXT", help="A name for the snapshot.")
+@kind_option
+@store_option
+@click.option(
+    "--max-bytes",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="The maximum size of the store in bytes; a snapshot that exceeds it fails.",
+)
+@json_option
+def snapshot_command(
+    directory: str, tag: str | None, kind: SnapshotKind, store: str | None, max_bytes: int | None, as_json: bool
+) -> int:
+    """Take a snapshot of all files in DIR and print its id.
+
+    Snapshots are stored outside DIR; equal contents are stored once. Only files that changed since the last snapshot
+    are read.
+    """
+    files = open_directory(directory, store=store, kind=kind, max_bytes=max_bytes)
+    taken = take(files, directory, tag)
+    show_taken(Output(finish_unread=True), files, taken, as_json=as_json)
+    return DONE
+
+
+@click.command("snapshots")
+@directory_argument
+@store_option
+@json_option
+def snapshots_command(directory: str, store: str | None, as_json: bool) -> int:
+    """List the snapshots of DIR, oldest first.
+
+    "frees" is the number of bytes freed by dropping that snapshot alone; "bytes" is the size of its files.
+    """
+    files = open_directory(directory, store=store, read_only=True)
+    out = Output()
+    with as_failure(f"read the store of {directory!r}"), progress("adding up"):
+        found = [one for one in files.store.account() if belongs_to(files, one.snapshot)]
+        size = files.store.disk_size()
+    if as_json:
+        for one in found:
+            out.record(type="snapshot", **described(one.snapshot), frees=one.frees)
+        out.record(type="store", path=files.store.path, root=files.root, snapshots=len(found), bytes=size)
+        return DONE
+    if found:
+        _show_table(out, found, short_ids(files.store.list()))
+    out.line(
+        ("store", "bold"),
+        f" {shown(files.store.path)}: {counted(len(found), 'snapshot')}, {counted(size, 'byte')} on disk",
+    )
+    return DONE
+
+
+@click.command("drop")
+@directory_argument
+@click.argument("snapshots", metavar="[SNAPSHOT]...", nargs=-1)
+@click.option(
+    "--keep-last", metavar="N", type=click.IntRange(min=0), help="Drop all but the last N and the tagged ones."
+)
+@click.option("--tagged", is_flag=True, help="With --keep-last, drop tagged ones too.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be dropped.")
+@foreign_option
+@store_option
+@json_option
+def drop_command(
+    directory: str,
+    snapshots: tuple[str, ...],
+    keep_last: int | None,
+    tagged: bool,
+    dry_run: bool,
+    foreign: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Drop snapshots of DIR. To free their space, run "weakfs compact" afterwards."""
+    if bool(snapshots) == (keep_last is not None):
+        raise usage("cannot drop snapshots: none is named; name some, or give --keep-last N; see: weakfs snapshots DIR")
+    if tagged and keep_last is None:
+        raise usage("cannot use --tagged with names: a named snapshot is dropped whatever its tag; omit --tagged")
+    files = open_directory(directory, store=store, read_only=True)
+    dropped, kept, short = _selected(files, snapshots, keep_last, tagged=tagged, foreign=foreign)
+    out = Output(finish_unread=True)
+    for one in dropped:
+        if not dry_run:
+            with as_failure(f"drop snapshots of {files.root!r}"):
+                files.store.drop(one.snapshot_id)
+        if as_json:
+            out.record(type="would_drop" if dry_run else "dropped", **described(one))
+        else:
+            tag = "" if one.tag is None else f"  {shown(one.tag)}"
+            out.line(("would drop" if dry_run else "dropped", "bold"), " ", (short[one.snapshot_id], "yellow"), tag)
+    if as_json:
+        return DONE
+    if not dropped:
+        out.line("nothing to drop")
+    if kept:
+        out.line(f"kept {counted(kept, 'older snapshot')} with a tag; to drop tagged ones too: --tagged")
+    if dropped and not dry_run:
+        out.line(f"to free what only they needed: {typed('weakfs', 'compact', files.root)}")
+    return DONE
+
+
+def _selected(
+    files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, tagged: bool, foreign: bool
+) -> tuple[Sequence[StoredSnapshot], int, Mapping[str, str]]:
+    """Return the snapshots to drop, how many stay only because of their tags, and the short forms of all ids.
+
+    Select those named, or all but the last few and the tagged ones; refuse all if any name is wrong.
+    """
+    with as_failure(f"drop snapshots of {files.root!r}"):
+        every = files.store.list()
+        short = short_ids(every)
+        if keep_last is None:
+            named = (find(files, name, foreign=foreign) for name in names)
+            return tuple({one.snapshot_id: one for one in named}.values()), 0, short
+        own = [one for one in every if belongs_to(files, one)]
+        dropped = all_but_last(own, keep_last, drop_tagged=tagged)
+        return dropped, len(all_but_last(own, keep_last, drop_tagged=True)) - len(dropped), short
+
+
+@click.command("compact")
+@directory_argument
+@store_option
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="For a session in storage: drop all but the newest N records.",
+)
+@click.option(
+    "--keep-calls", metavar="N", type=click.IntRange(min=0), help="With --keep, also drop all but the newest N calls."
+)
+@registry_option
+@json_option
+def compact_command(
+    directory: str, store: str | None, keep: int | None, keep_calls: int | None, registry: str | None, as_json: bool
+) -> int:
+    """Free the contents that no snapshot of DIR needs any more.
+
+    Contents that only a running, unsaved session needs are freed too, so let the session end first.
+
+    With --keep, DIR is the location of a session in storage, such as sqlite:sessions.db#ID. Its older records are
+    dropped, with everything that only they needed.
+    """
+    if keep is not None:
+        from weakfs.cli.commands.storage.locations import compact_session
+
+        return compact_session(directory, registry, keep, keep_calls, as_json=as_json)
+    if is_location(directory) and not os.path.isdir(directory):
+        raise usage("cannot compact a session in storage: the number of records to keep is missing; give --keep N")
+    if keep_calls is not None:
+        raise usage("cannot use --keep-calls alone: it is for sessions in storage; give --keep N too")
+    files = open_directory(directory, store=store, read_only=True)
+    with as_failure(f"compact the store of {directory!r}"), progress(f"compacting {files.store.path}"):
+        report = files.store.compact()
+    out = Output(finish_unread=True)
+    if as_json:
+        out.record(
+            type="compacted",
+            path=files.store.path,
+            bytes_before=report.bytes_before,
+            bytes_after=report.bytes_after,
+            packs_before=report.packs_before,
+            packs_after=report.packs_after,
+        )
+        return DONE
+    freed = report.bytes_before - report.bytes_after
+    out.line(("compacted", "bold"), f" freed {counted(freed, 'byte')}, {counted(report.bytes_after, 'byte')} left")
+    return DONE
 
 
 def take(files: HostFilesystem, directory: str, tag: str | None) -> StoredSnapshot:
@@ -37,90 +221,6 @@ def show_taken(out: Output, files: HostFilesystem, taken: StoredSnapshot, *, as_
     tag = "" if taken.tag is None else f"  {shown(taken.tag)}"
     what = f"{counted(taken.file_count, 'file')}, {counted(taken.total_size, 'byte')}"
     out.line(("snapshot", "bold"), " ", (name, "yellow"), f"{tag}: {what}")
-
-
-def show_snapshots(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
-    """Print the snapshots of a directory, oldest first, with the cost of each and the total."""
-    with as_failure(f"read the store of {directory!r}"), progress("adding up"):
-        found = [one for one in files.store.account() if belongs_to(files, one.snapshot)]
-        size = files.store.disk_size()
-    if as_json:
-        for one in found:
-            out.record(type="snapshot", **described(one.snapshot), frees=one.frees)
-        out.record(type="store", path=files.store.path, root=files.root, snapshots=len(found), bytes=size)
-        return
-    if found:
-        _show_table(out, found, short_ids(files.store.list()))
-    out.line(
-        ("store", "bold"),
-        f" {shown(files.store.path)}: {counted(len(found), 'snapshot')}, {counted(size, 'byte')} on disk",
-    )
-
-
-@frozen
-class Choice:
-    """Snapshots to drop, and those kept only because they have a tag; `short` maps each id to its short form."""
-
-    dropped: tuple[StoredSnapshot, ...]
-    kept: tuple[StoredSnapshot, ...]
-    short: Mapping[str, str]
-
-
-def chosen(
-    files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, tagged: bool, foreign: bool
-) -> Choice:
-    """Return the named snapshots, or all but the last few and the tagged ones; refuse all if any name is wrong."""
-    with as_failure(f"drop snapshots of {files.root!r}"):
-        every = files.store.list()
-        short = short_ids(every)
-        if keep_last is None:
-            named = (find(files, name, foreign=foreign) for name in names)
-            return Choice(tuple({one.snapshot_id: one for one in named}.values()), (), short)
-        own = [one for one in every if belongs_to(files, one)]
-        dropped = all_but_last(own, keep_last, drop_tagged=tagged)
-        older = all_but_last(own, keep_last, drop_tagged=True)
-        return Choice(dropped, tuple(one for one in older if one not in dropped), short)
-
-
-def drop(out: Output, files: HostFilesystem, choice: Choice, *, dry_run: bool, as_json: bool) -> None:
-    """Drop snapshots and list them, or only list them with `dry_run`."""
-    for one in choice.dropped:
-        if not dry_run:
-            with as_failure(f"drop snapshots of {files.root!r}"):
-                files.store.drop(one.snapshot_id)
-        if as_json:
-            out.record(type="would_drop" if dry_run else "dropped", **described(one))
-        else:
-            tag = "" if one.tag is None else f"  {shown(one.tag)}"
-            out.line(
-                ("would drop" if dry_run else "dropped", "bold"), " ", (choice.short[one.snapshot_id], "yellow"), tag
-            )
-    if as_json:
-        return
-    if not choice.dropped:
-        out.line("nothing to drop")
-    if choice.kept:
-        out.line(f"kept {counted(len(choice.kept), 'older snapshot')} with a tag; to drop tagged ones too: --tagged")
-    if choice.dropped and not dry_run:
-        out.line(f"to free what only they needed: {typed('weakfs', 'compact', files.root)}")
-
-
-def compact(out: Output, files: HostFilesystem, directory: str, *, as_json: bool) -> None:
-    """Discard everything that no snapshot and no running work needs."""
-    with as_failure(f"compact the store of {directory!r}"), progress(f"compacting {files.store.path}"):
-        report = files.store.compact()
-    if as_json:
-        out.record(
-            type="compacted",
-            path=files.store.path,
-            bytes_before=report.bytes_before,
-            bytes_after=report.bytes_after,
-            packs_before=report.packs_before,
-            packs_after=report.packs_after,
-        )
-        return
-    freed = report.bytes_before - report.bytes_after
-    out.line(("compacted", "bold"), f" freed {counted(freed, 'byte')}, {counted(report.bytes_after, 'byte')} left")
 
 
 def described(stored: StoredSnapshot) -> dict[str, object]:

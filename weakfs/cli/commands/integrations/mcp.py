@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 from attrs import frozen
 
-from weakfs.cli.errors import DONE, USAGE, Failure, as_failure
+from weakfs.cli.errors import DONE, Failure, as_failure, usage
 from weakfs.cli.options import EXIT_STATUSES, store_option
 
 if TYPE_CHECKING:
-    from weakfs import HostFilesystem, Session
+    from weakfs import Session
     from weakfs.filesystem import Filesystem
     from weakfs.integrations.mcp.transports import AnyServer
 
@@ -143,13 +143,12 @@ def _check(options: ServeOptions) -> None:
     if options.profile == "filesystem":
         return
     if len(options.directories) > 1:
-        raise Failure(
+        raise usage(
             f"cannot serve {len(options.directories)} directories with --profile weakfs: its paths have one root; name "
-            f"one, or use --profile filesystem",
-            status=USAGE,
+            f"one, or use --profile filesystem"
         )
     if not options.directories and options.location is None:
-        raise Failure("there is nothing to serve; name a directory, or a session with --session LOCATION", status=USAGE)
+        raise usage("there is nothing to serve; name a directory, or a session with --session LOCATION")
 
 
 @contextmanager
@@ -197,28 +196,22 @@ def _server(options: ServeOptions, session: Session) -> AnyServer:
 
 def _files(options: ServeOptions, session: Session) -> Filesystem:
     from weakfs.backends import InMemoryFilesystem
+    from weakfs.cli.directories import open_directory
     from weakfs.filesystem import Limits
     from weakfs.reducers.external_trees import external_trees
 
     known = [*external_trees(session).trees]
     if options.directories:
-        return _directory(options, session, known)
+        return open_directory(
+            options.directories[0],
+            store=options.store,
+            session=session,
+            read_only=options.read_only,
+            filesystem_id=known[0] if len(known) == 1 else None,
+        )
     if known:
-        raise Failure(
+        raise usage(
             f"cannot serve {options.location!r} without its directory: the session worked in {', '.join(known)}; "
-            "name DIR too",
-            status=USAGE,
+            "name DIR too"
         )
     return InMemoryFilesystem(session, limits=Limits(), read_only=options.read_only)
-
-
-def _directory(options: ServeOptions, session: Session, known: list[str]) -> HostFilesystem:
-    from weakfs.cli.directories import open_directory
-
-    return open_directory(
-        options.directories[0],
-        store=options.store,
-        session=session,
-        read_only=options.read_only,
-        filesystem_id=known[0] if len(known) == 1 else None,
-    )

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import click
+
 from weakfs.class_decorators import frozen
+from weakfs.cli.commands.sessions.call_lookup import trees_of_call
+from weakfs.cli.directories import is_directory, trees
+from weakfs.cli.errors import DONE, UNMET, as_failure, usage
 from weakfs.cli.formatting import shown
+from weakfs.cli.options import (
+    EXIT_STATUSES,
+    expansion_option,
+    file_argument,
+    filesystem_option,
+    json_option,
+    registry_option,
+    store_option,
+)
 from weakfs.cli.output import Output
-from weakfs.history.tree_patch import file_changes, patch
+from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
+from weakfs.filesystem import normalize
+from weakfs.history.tree_patch import differences, file_changes, patch
 from weakfs.reducers import FileTree, TreeDiff
 
 STYLES = {b"+": "green", b"-": "red", b"@": "cyan"}
@@ -18,6 +34,66 @@ LOOKS = {
     "moved": ("R", "cyan"),
 }
 HEADERS = (b"+++ ", b"--- ", b"diff ")
+
+
+@click.command("diff", epilog=EXIT_STATUSES)
+@file_argument
+@click.argument("path", default="/")
+@click.option("--call", metavar="ID", help="What this call changed: its id, or its number in weakfs log.")
+@click.option("--at", metavar="SEQ|TAG", help="From this moment. [default: before the first change, after the mounts]")
+@click.option("--to", metavar="SEQ|TAG", help="To this moment. [default: the end]")
+@click.option("--names", "only_names", is_flag=True, help="Only the names: A added, D deleted, M modified, R renamed.")
+@click.option("--exit-code", is_flag=True, help="Exit with 3 if there are differences.")
+@filesystem_option
+@store_option
+@registry_option
+@expansion_option
+@json_option
+def diff_command(
+    file: str,
+    path: str,
+    call: str | None,
+    at: str | None,
+    to: str | None,
+    only_names: bool,
+    exit_code: bool,
+    filesystem: str | None,
+    store: str | None,
+    registry: str | None,
+    max_expansion: float | None,
+    as_json: bool,
+) -> int:
+    """Show what changed in a session, or in a directory.
+
+    With PATH, show only what changed at or below it. The names come first, then the differences of the contents in the
+    format of "git diff", which "git apply" accepts. FILE may also be a directory: --at and --to then name snapshots,
+    and default to the newest snapshot and the current contents of the directory.
+    """
+    with as_failure(f"use the path {path!r}"):
+        path = normalize(path)
+    if call is not None and (at is not None or to is not None):
+        raise usage("cannot use --call with --at or --to: a call sets both moments itself; omit one")
+    if is_directory(file, store=store, filesystem=filesystem, registry=registry):
+        if call is not None:
+            raise usage(f"cannot use --call: {file!r} is a directory and has no calls; name a session")
+        before, after = trees(file, at, to, store)
+    else:
+        session = load(file, registry, max_expansion)
+        if call is not None:
+            before, after = trees_of_call(session, call, filesystem)
+        else:
+            meant = chosen(session, filesystem)
+            before = tree_of(session, first_moment(session) if at is None else moment_of(session, at), meant)
+            after = tree_of(session, moment_of(session, to), meant)
+    found = differences(before, after, path)
+    out = Output()
+    if as_json:
+        show_as_json(out, before, after, found, with_text=not only_names)
+    else:
+        show_names(out, found)
+        if not only_names:
+            show_texts(out, before, after, found)
+    return UNMET if exit_code and found else DONE
 
 
 @frozen

@@ -5,12 +5,100 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable
 
-from weakfs.cli.errors import as_failure
+import click
+
+from weakfs.cli.directories import files_at, is_directory
+from weakfs.cli.errors import DONE, as_failure
 from weakfs.cli.formatting import mode_text, moment, shown
+from weakfs.cli.options import (
+    at_option,
+    expansion_option,
+    file_argument,
+    filesystem_option,
+    json_option,
+    registry_option,
+    store_option,
+)
 from weakfs.cli.output import Output, Piece
+from weakfs.cli.sessions import chosen, files_of, load, moment_of
 from weakfs.filesystem import FileStat, Filesystem
 
 COLORS = {"directory": "bold blue", "link": "cyan", "executable": "bold green"}
+
+
+@click.command("ls")
+@file_argument
+@click.argument("path", default="/")
+@at_option
+@click.option("-R", "--recursive", is_flag=True, help="List everything below PATH.")
+@filesystem_option
+@store_option
+@registry_option
+@expansion_option
+@json_option
+def ls_command(
+    file: str,
+    path: str,
+    at: str | None,
+    recursive: bool,
+    filesystem: str | None,
+    store: str | None,
+    registry: str | None,
+    max_expansion: float | None,
+    as_json: bool,
+) -> int:
+    """List the files of a session, or of a directory.
+
+    PATH is a directory or a file in FILE, by default the root. Each line shows the permission bits, the size in bytes,
+    the modification time in UTC and the name.
+    """
+    files = _opened(file, at, filesystem, store, registry, max_expansion)
+    show_listing(Output(), files, path, recursive=recursive, as_json=as_json)
+    return DONE
+
+
+@click.command("cat")
+@file_argument
+@click.argument("path")
+@at_option
+@filesystem_option
+@store_option
+@registry_option
+@expansion_option
+@json_option
+def cat_command(
+    file: str,
+    path: str,
+    at: str | None,
+    filesystem: str | None,
+    store: str | None,
+    registry: str | None,
+    max_expansion: float | None,
+    as_json: bool,
+) -> int:
+    """Print a file of a session or of a directory.
+
+    The bytes are printed unchanged. For a directory, --at names a snapshot, so that you can recover one file without a
+    restore.
+    """
+    files = _opened(file, at, filesystem, store, registry, max_expansion)
+    show_content(Output(), files, path, as_json=as_json)
+    return DONE
+
+
+def _opened(
+    file: str,
+    at: str | None,
+    filesystem: str | None,
+    store: str | None,
+    registry: str | None,
+    max_expansion: float | None,
+) -> Filesystem:
+    """Return the files of a session or of a directory at a moment."""
+    if is_directory(file, store=store, filesystem=filesystem, registry=registry):
+        return files_at(file, at, store)
+    session = load(file, registry, max_expansion)
+    return files_of(session, moment_of(session, at), chosen(session, filesystem))
 
 
 def show_listing(out: Output, files: Filesystem, path: str, *, recursive: bool, as_json: bool) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import click
+
 from weakfs.class_decorators import frozen
 from weakfs.cli.commands.sessions.diff import named
-from weakfs.cli.errors import as_failure
+from weakfs.cli.errors import DONE, UNMET, as_failure
 from weakfs.cli.formatting import counted, shown
+from weakfs.cli.options import EXIT_STATUSES, expansion_option, file_argument, json_option, registry_option
 from weakfs.cli.output import Output, progress
+from weakfs.cli.sessions import load
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import ExternalTrees, FileTree, diff
 from weakfs.reducers.external_trees import external_trees
@@ -31,6 +35,29 @@ LARGE = 20_000
 
 # Files by the id of their filesystem; `None` stands for the session's own files.
 Trees = dict["str | None", FileTree]
+
+
+@click.command("replay", epilog=EXIT_STATUSES)
+@file_argument
+@click.option("--verify", is_flag=True, help="Compare the result with FILE, and exit with 3 if it differs.")
+@registry_option
+@expansion_option
+@json_option
+def replay_command(file: str, verify: bool, registry: str | None, max_expansion: float | None, as_json: bool) -> int:
+    """Rebuild the session saved in FILE from its records alone.
+
+    No tool runs again and no directory is touched, not even one that the session worked in. The digests of the files
+    are printed for every snapshot and for the end.
+
+    With --verify, every state in FILE (at snapshots, rollbacks, merges and the end) is compared with the replayed
+    state, and every sidecar blob of FILE is read. All differences are named. A missing blob, or a record that cannot be
+    applied, is an error. Your own reducers take part only if the registry declares them with Registry.with_slices.
+
+    With --json, each line is an object whose "type" is snapshot, rollback, merge, end or total.
+    """
+    session = load(file, registry, max_expansion)
+    is_same = show_replay(Output(), session, file, verify=verify, as_json=as_json)
+    return DONE if is_same else UNMET
 
 
 @frozen

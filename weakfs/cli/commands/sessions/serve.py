@@ -12,7 +12,7 @@ from attrs import field
 from weakfs import Session
 from weakfs.class_decorators import frozen
 from weakfs.cli.errors import DONE, Failure, as_failure
-from weakfs.cli.options import expansion_option, registry_option, store_option
+from weakfs.cli.options import expansion_option, file_argument, registry_option, store_option
 from weakfs.cli.output import Output
 from weakfs.cli.signals import interrupts_deferred
 from weakfs.session import Session as AnySession
@@ -20,7 +20,7 @@ from weakfs.session import SessionError
 
 
 @click.command("serve")
-@click.argument("file")
+@file_argument
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
 @click.option("--root", metavar="DIR", type=click.Path(), help="The directory that the session worked in.")
 @store_option

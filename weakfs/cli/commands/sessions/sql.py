@@ -9,12 +9,12 @@ import click
 
 from weakfs.cli.errors import DONE, as_failure
 from weakfs.cli.formatting import shown
-from weakfs.cli.options import expansion_option, json_option, registry_option
+from weakfs.cli.options import expansion_option, file_argument, json_option, registry_option
 from weakfs.cli.output import Output
 
 
 @click.command("sql")
-@click.argument("file")
+@file_argument
 @click.argument("query", required=False)
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), default=10.0, show_default=True)

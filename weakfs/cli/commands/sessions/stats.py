@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
+import click
 import orjson
 
-from weakfs.cli.errors import as_failure
+from weakfs.cli.errors import DONE, as_failure
 from weakfs.cli.formatting import moment
+from weakfs.cli.options import expansion_option, file_argument, filesystem_option, json_option, registry_option
 from weakfs.cli.output import Output
-from weakfs.cli.sessions import files_of, is_location
+from weakfs.cli.sessions import chosen, files_of, is_location, load
 from weakfs.session import Session
 from weakfs.storage.engines.urls import redacted
 from weakfs.tools import ToolCall
@@ -21,15 +23,27 @@ Value = int | str | None
 Groups = dict[str, dict[str, Value]]
 
 
-def show_statistics(out: Output, session: Session, file: str, filesystem: str | None, *, as_json: bool) -> None:
-    """Print the statistics of a session and its file, in groups."""
+@click.command("stats")
+@file_argument
+@filesystem_option
+@registry_option
+@expansion_option
+@json_option
+def stats_command(
+    file: str, filesystem: str | None, registry: str | None, max_expansion: float | None, as_json: bool
+) -> int:
+    """Count the files, records, snapshots and calls of a session."""
+    session = load(file, registry, max_expansion)
+    name = chosen(session, filesystem)
     with as_failure(f"read the session {redacted(file)!r}"):
-        groups = measure(session, None if is_location(file) else Path(file), filesystem)
+        groups = measure(session, None if is_location(file) else Path(file), name)
+    out = Output()
     if as_json:
         out.record(**groups)
-        return
+        return DONE
     for title, values in groups.items():
         out.table(title.replace("_", " "), _rows(values) or [("none", "")])
+    return DONE
 
 
 def measure(session: Session, file: Path | None, filesystem: str | None) -> Groups:

@@ -9,7 +9,7 @@ import click
 
 from weakfs.cli.errors import DONE, Failure, as_failure
 from weakfs.cli.formatting import counted, date_and_time, shown, typed
-from weakfs.cli.options import expansion_option, json_option, registry_option
+from weakfs.cli.options import expansion_option, file_argument, json_option, registry_option
 from weakfs.cli.output import Output
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MAX_TARGET = 40
 
 
 @click.command("timeline")
-@click.argument("file")
+@file_argument
 @click.option("--files", "with_files", is_flag=True, help="List every file that a row changed below it.")
 @click.option(
     "--html",
@@ -66,6 +66,7 @@ def timeline_command(
     if no_contents and page is None:
         raise click.UsageError("--no-contents works only with --html; add --html PAGE")
     from weakfs.cli.sessions import load
+    from weakfs.history.descriptions import short_action
     from weakfs.history.timeline_rows import TimelineRow, timeline
 
     if full_screen:
@@ -85,13 +86,12 @@ def timeline_command(
 
     def cells(row: TimelineRow) -> list[str]:
         added, removed = row.lines
-        action = row.action.removeprefix("fs/").removeprefix("session/")
         return [
             "" if row.number is None else str(row.number),
             date_and_time(row.at),
             shown(row.caller or ""),
             shown(row.fork or ""),
-            shown(action),
+            shown(short_action(row.action)),
             row.target if len(row.target) <= MAX_TARGET else f"...{row.target[3 - MAX_TARGET :]}",
             row.status,
             f"{(row.ended_at - row.at) / 1e6:,.0f} ms" if row.kind == "call" else "",

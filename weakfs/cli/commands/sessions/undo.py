@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+import click
 from attrs import asdict
 
 from weakfs import MergeConflict, Session
@@ -13,12 +14,115 @@ from weakfs.class_decorators import frozen
 from weakfs.cli.directories import open_directory
 from weakfs.cli.errors import DONE, UNMET, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
+from weakfs.cli.options import (
+    EXIT_STATUSES,
+    expansion_option,
+    file_argument,
+    json_option,
+    registry_option,
+    store_option,
+)
 from weakfs.cli.output import Output
 from weakfs.cli.sessions import is_location, load, moment_named
 from weakfs.reducers.external_trees import external_trees
 from weakfs.session import Reversion
 from weakfs.session import Session as AnySession
 from weakfs.session.merging.conflict_message import details
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CONFLICTS = click.option(
+    "--on-conflict",
+    type=click.Choice(["raise", "ours", "theirs", "markers"]),
+    default="raise",
+    show_default=True,
+    help='For lines that later work changed too: "theirs" restores them as they were, "ours" keeps them as they are.',
+)
+
+
+def _with_options(*own: Callable[[Any], Any], foreign: str = "keep") -> Callable[[F], F]:
+    options = (
+        file_argument,
+        click.option("--preview", is_flag=True, help="Show what would change, and change nothing."),
+        *own,
+        click.option("--root", metavar="DIR", type=click.Path(), help="The directory that the session worked in."),
+        store_option,
+        click.option(
+            "--foreign",
+            type=click.Choice(["keep", "replace"]),
+            default=foreign,
+            show_default=True,
+            help="Whether to keep what other programs changed in DIR.",
+        ),
+        registry_option,
+        expansion_option,
+        json_option,
+    )
+
+    def add(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+number_option = click.option("-n", "number", type=click.IntRange(min=1), default=1, show_default=True, help="How many.")
+
+paths_option = click.option(
+    "--path", "paths", multiple=True, metavar="PATH", help="Only this file or directory; may be repeated."
+)
+
+
+@click.command("undo", epilog=EXIT_STATUSES)
+@number_option
+@_with_options(CONFLICTS)
+def undo_command(number: int, **options: Any) -> int:
+    """Undo the last operations of a session.
+
+    Operations are tool calls, merges, rollbacks and single changes. FILE is a saved session, or a location such as
+    sqlite:sessions.db#ID. If the session worked in a directory, give it as --root DIR.
+    """
+    return take_back(options, lambda session, how: session.undo(number, **how))
+
+
+@click.command("redo", epilog=EXIT_STATUSES)
+@number_option
+@_with_options(CONFLICTS)
+def redo_command(number: int, **options: Any) -> int:
+    """Redo what the last undos of a session undid.
+
+    Works only if nothing else has changed since.
+    """
+    return take_back(options, lambda session, how: session.redo(number, **how))
+
+
+@click.command("revert", epilog=EXIT_STATUSES)
+@_with_options(CONFLICTS)
+@click.argument("target")
+@paths_option
+def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
+    """Undo what one call changed, and keep later changes.
+
+    TARGET is the id of a call, a record number, or a range of record numbers such as 12-15. "weakfs log --records"
+    shows both; without --records, it numbers the calls, which are not the numbers of records.
+    """
+    meant, only = target_of(target), paths or None
+    return take_back(options, lambda session, how: session.revert(meant, paths=only, **how))
+
+
+@click.command("restore-files", epilog=EXIT_STATUSES)
+@_with_options(foreign="replace")
+@click.argument("moment")
+@paths_option
+def restore_files_command(moment: str, paths: tuple[str, ...], **options: Any) -> int:
+    """Restore the files of a session to an earlier moment.
+
+    The rest of the session's state stays. MOMENT is a record number, or the tag or id of a snapshot. "weakfs undo"
+    reverses it.
+    """
+    when, only = moment_named(moment), paths or None
+    return take_back(options, lambda session, how: session.restore(when, paths=only, **how))
 
 
 @frozen
@@ -51,8 +155,9 @@ def target_of(text: str) -> int | range | str:
     return moment_named(text)
 
 
-def take_back(out: Output, chosen: UndoOptions, work: Callable[[Session, dict[str, Any]], Reversion]) -> int:
+def take_back(given: Mapping[str, Any], work: Callable[[Session, dict[str, Any]], Reversion]) -> int:
     """Load the session, undo work, and save it; return the exit status."""
+    chosen = UndoOptions(**given)
     session = load(chosen.file, chosen.registry, chosen.max_expansion, is_to_change=not chosen.preview)
     open_root(session, chosen.file, chosen.root, chosen.store)
     before = session.seq
@@ -69,7 +174,7 @@ def take_back(out: Output, chosen: UndoOptions, work: Callable[[Session, dict[st
                 raise
         if done.record is not None:
             save_change(session, chosen.file, before)
-    _show(out, chosen, done)
+    _show(Output(finish_unread=True), chosen, done)
     if done.conflicts and not chosen.preview:
         raise Failure(f"cannot {done.how}: {chosen.conflicting}")
     return UNMET if done.conflicts else DONE

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weakfs.cli.errors import DONE, UNMET, USAGE, Failure, as_failure
+from weakfs.cli.errors import DONE, UNMET, as_failure, usage
 from weakfs.cli.formatting import counted, shown
-from weakfs.cli.options import expansion_option, json_option, registry_option, store_option
+from weakfs.cli.options import expansion_option, file_argument, json_option, registry_option, store_option
 from weakfs.cli.output import Output
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("forget")
-@click.argument("file")
+@file_argument
 @click.argument("path", required=False)
 @click.option(
     "--text", metavar="TEXT", help='Forget a text; "-" reads it from standard input, without a final line break.'
@@ -52,12 +52,12 @@ def forget_command(
     With --root, the snapshots of that directory (or all snapshots in --store) that contain it are dropped, and the
     store is compacted and searched. Remove it from the files of the directory first.
     """
-    from weakfs.cli.directories import open_directory, usage
+    from weakfs.cli.directories import open_directory
     from weakfs.cli.sessions import is_location, load
     from weakfs.history.forgetting.forget import forget
 
     if (path is None) == (text is None):
-        raise Failure("cannot tell what to forget; give either PATH or --text TEXT", status=USAGE)
+        raise usage("cannot tell what to forget; give either PATH or --text TEXT")
     if text == "-":
         text = sys.stdin.read().removesuffix("\n")
     if store is not None and root is None:
@@ -115,7 +115,7 @@ def _ask(file: str, report: Forgetting, *, can_ask: bool) -> None:
     if report.dropped:
         what += f", and drops {counted(len(report.dropped), 'snapshot')}"
     if not can_ask:
-        raise Failure(f"cannot ask whether to change {what}; pass --yes to change them", status=USAGE)
+        raise usage(f"cannot ask whether to change {what}; pass --yes to change them")
     click.confirm(f"This changes {what}, and cannot be undone.\nForget it permanently?", abort=True, err=True)
 
 

@@ -10,8 +10,9 @@ from typing import TypeVar
 import click
 
 from weakfs import Session
-from weakfs.cli.errors import USAGE, Failure, as_failure
+from weakfs.cli.errors import DONE, as_failure, usage
 from weakfs.cli.formatting import counted, shown
+from weakfs.cli.options import expansion_option, file_argument, json_option, registry_option
 from weakfs.cli.output import Output, progress, warn
 from weakfs.cli.sessions import Location, load, no_session, opened
 from weakfs.session import MissingBlob
@@ -23,15 +24,24 @@ from weakfs.storage.folder import FolderEventStore
 
 T = TypeVar("T")
 
+location_argument = click.argument("location")
+
 # The maximum number of attempts to read a session that other processes are compacting.
 ATTEMPTS = 5
 
 
-def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
-    """Print the sessions in a storage: the id of each, and the number of its newest frame."""
-    with as_failure(f"list the sessions of {redacted(where)!r}"):
-        Location(where, None).check()
-        store = open_event_store(where)
+@click.command("sessions")
+@location_argument
+@json_option
+def sessions_command(location: str, as_json: bool) -> int:
+    """List the sessions at LOCATION.
+
+    LOCATION is a folder, or a URL such as sqlite:sessions.db.
+    """
+    out = Output()
+    with as_failure(f"list the sessions of {redacted(location)!r}"):
+        Location(location, None).check()
+        store = open_event_store(location)
         try:
             after = ""
             while names := store.streams(after=after, limit=1000):
@@ -43,26 +53,111 @@ def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
                         out.line((shown(name), "yellow"), f"  {counted(head, 'frame')}")
                 after = names[-1]
             if not after and not as_json:
-                warn(f"there are no sessions at {redacted(where)!r}")
+                warn(f"there are no sessions at {redacted(location)!r}")
         finally:
             store.close()
+    return DONE
 
 
-def import_session(
-    out: Output, file: str, where: str, registry: str | None, max_expansion: float | None, *, as_json: bool
-) -> None:
-    """Copy a saved session into storage."""
+@click.command("import")
+@file_argument
+@location_argument
+@registry_option
+@expansion_option
+@json_option
+def import_command(file: str, location: str, registry: str | None, max_expansion: float | None, as_json: bool) -> int:
+    """Copy a saved session to LOCATION, with its whole history."""
     session = load(file, registry, max_expansion)
-    with as_failure(f"import {file!r} into {redacted(where)!r}"), progress(f"writing {redacted(where)}"):
-        session.copy_to(where)
-    _show_copied(out, "imported", session, redacted(where), as_json=as_json)
+    with as_failure(f"import {file!r} into {redacted(location)!r}"), progress(f"writing {redacted(location)}"):
+        session.copy_to(location)
+    _show_copied("imported", session, redacted(location), as_json=as_json)
+    return DONE
 
 
-def export_session(out: Output, where: str, file: str, registry: str | None, *, embed: bool, as_json: bool) -> None:
-    """Save a session in storage to a file."""
-    with as_failure(f"export {redacted(where)!r} to {file!r}"), progress(f"writing {file}"):
-        session, _ = _read(where, registry, lambda session: session.save(os.fspath(file), embed=embed))
-    _show_copied(out, "exported", session, file, as_json=as_json)
+@click.command("export")
+@location_argument
+@file_argument
+@click.option("--embed", is_flag=True, help="Save everything in that one file, without sidecar files.")
+@registry_option
+@json_option
+def export_command(location: str, file: str, embed: bool, registry: str | None, as_json: bool) -> int:
+    """Save the session at LOCATION to FILE.
+
+    LOCATION#ID names one of several sessions.
+    """
+    with as_failure(f"export {redacted(location)!r} to {file!r}"), progress(f"writing {file}"):
+        session, _ = _read(location, registry, lambda session: session.save(os.fspath(file), embed=embed))
+    _show_copied("exported", session, file, as_json=as_json)
+    return DONE
+
+
+@click.command("fsck")
+@location_argument
+@click.option(
+    "--give-up", is_flag=True, help="First set aside the damaged files and everything after them (folders only)."
+)
+@registry_option
+@json_option
+def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bool) -> int:
+    """Check the session at LOCATION for damage.
+
+    Reads everything, and names what is damaged or missing. LOCATION#ID names one of several sessions. With --give-up,
+    everything before the damage is kept, and the damaged files get names that end in ".damaged".
+    """
+    out = Output()
+    for name in _given_up(location) if give_up else ():
+        if as_json:
+            out.record(type="set aside", name=f"{name}.damaged")
+        else:
+            out.line(("set aside", "bold"), f" {shown(name)}.damaged")
+    with as_failure(f"check {redacted(location)!r}"), progress(f"reading {redacted(location)}"):
+        session, (records, size) = _read(
+            location, registry, lambda session: (sum(1 for _ in session.records), len(session.to_bytes()))
+        )
+    if as_json:
+        out.record(type="checked", session_id=session.session_id, records=records, bytes=size)
+        return DONE
+    found = f"{counted(records, 'record')}, {counted(len(session.snapshots), 'snapshot')}: no damage"
+    out.line(("checked", "bold"), f" {shown(session.session_id)}: {found}")
+    return DONE
+
+
+@click.command("delete")
+@location_argument
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@json_option
+def delete_command(location: str, yes: bool, as_json: bool) -> int:
+    """Permanently delete the session at LOCATION.
+
+    Its history is deleted too. LOCATION#ID names one of several sessions. Shows what will be deleted, and asks for
+    confirmation. A session that changes in the meantime, or that another process has opened exclusively, is not
+    deleted; any other process that has it open gets an error on its next change.
+    """
+    place, where = Location.of(location), redacted(location)
+    with as_failure(f"delete {where!r}"):
+        place.check()
+        store = open_event_store(place.where)
+    try:
+        with as_failure(f"delete {where!r}"):
+            name = stream_of(store, place.session_id)
+            head = 0 if name is None else store.head(name)
+            if name is None or not (head or name in store.streams(name)):
+                raise no_session(place)
+        what = f"session {shown(name)} of {shown(store.url)}: {counted(head, 'frame')}, with all its files and history"
+        if not yes:
+            if as_json or not sys.stdin.isatty():
+                raise usage(f"cannot ask whether to delete {what}; pass --yes to delete it")
+            click.confirm(f"This deletes {what}.\nDelete it permanently?", abort=True, err=True)
+        with as_failure(f"delete {where!r}"):
+            Session.delete(store, name, expected=head)
+    finally:
+        store.close()
+    out = Output(finish_unread=True)
+    if as_json:
+        out.record(type="deleted", session_id=name, frames=head)
+    else:
+        out.line(("deleted", "bold"), f" {what}")
+    return DONE
 
 
 def _read(where: str, registry: str | None, reading: Callable[[Session], T]) -> tuple[Session, T]:
@@ -81,7 +176,8 @@ def _read(where: str, registry: str | None, reading: Callable[[Session], T]) -> 
     raise AssertionError("the last attempt returns or raises")
 
 
-def _show_copied(out: Output, what: str, session: Session, where: str, *, as_json: bool) -> None:
+def _show_copied(what: str, session: Session, where: str, *, as_json: bool) -> None:
+    out = Output(finish_unread=True)
     records = len(session.records)
     if as_json:
         out.record(
@@ -89,27 +185,6 @@ def _show_copied(out: Output, what: str, session: Session, where: str, *, as_jso
         )
         return
     out.line((what, "bold"), f" {shown(session.session_id)} to {shown(where)}: {counted(records, 'record')}")
-
-
-def check_session(out: Output, where: str, registry: str | None, *, give_up: bool, as_json: bool) -> None:
-    """Read everything of a session in storage: all records, snapshots and contents.
-
-    With `give_up`, first set aside the damaged files of a folder and what follows them.
-    """
-    for name in _given_up(where) if give_up else ():
-        if as_json:
-            out.record(type="set aside", name=f"{name}.damaged")
-        else:
-            out.line(("set aside", "bold"), f" {shown(name)}.damaged")
-    with as_failure(f"check {redacted(where)!r}"), progress(f"reading {redacted(where)}"):
-        session, (records, size) = _read(
-            where, registry, lambda session: (sum(1 for _ in session.records), len(session.to_bytes()))
-        )
-    if as_json:
-        out.record(type="checked", session_id=session.session_id, records=records, bytes=size)
-        return
-    found = f"{counted(records, 'record')}, {counted(len(session.snapshots), 'snapshot')}: no damage"
-    out.line(("checked", "bold"), f" {shown(session.session_id)}: {found}")
 
 
 def _given_up(where: str) -> list[str]:
@@ -130,42 +205,15 @@ def _given_up(where: str) -> list[str]:
     return names
 
 
-def compact_session(
-    out: Output, where: str, registry: str | None, keep: int, keep_calls: int | None, *, as_json: bool
-) -> None:
+def compact_session(where: str, registry: str | None, keep: int, keep_calls: int | None, *, as_json: bool) -> int:
     """Drop old records of a session in storage."""
+    out = Output(finish_unread=True)
     session = opened(Location.of(where), registry, is_shared=True)
     with as_failure(f"compact {redacted(where)!r}"), progress(f"compacting {redacted(where)}"):
         dropped = session.compact(keep=keep, keep_calls=keep_calls)
         session.close()
     if as_json:
         out.record(type="compacted", session_id=session.session_id, dropped=dropped)
-        return
-    out.line(("compacted", "bold"), f" {shown(session.session_id)}: {counted(dropped, 'record')} dropped")
-
-
-def delete_session(out: Output, where: str, *, is_sure: bool, as_json: bool) -> None:
-    """Print what a session in storage contains, ask for confirmation unless `is_sure`, and delete it."""
-    location, shown_where = Location.of(where), redacted(where)
-    with as_failure(f"delete {shown_where!r}"):
-        location.check()
-        store = open_event_store(location.where)
-    try:
-        with as_failure(f"delete {shown_where!r}"):
-            name = stream_of(store, location.session_id)
-            head = 0 if name is None else store.head(name)
-            if name is None or not (head or name in store.streams(name)):
-                raise no_session(location)
-        what = f"session {shown(name)} of {shown(store.url)}: {counted(head, 'frame')}, with all its files and history"
-        if not is_sure:
-            if as_json or not sys.stdin.isatty():
-                raise Failure(f"cannot ask whether to delete {what}; pass --yes to delete it", status=USAGE)
-            click.confirm(f"This deletes {what}.\nDelete it permanently?", abort=True, err=True)
-        with as_failure(f"delete {shown_where!r}"):
-            Session.delete(store, name, expected=head)
-    finally:
-        store.close()
-    if as_json:
-        out.record(type="deleted", session_id=name, frames=head)
     else:
-        out.line(("deleted", "bold"), f" {what}")
+        out.line(("compacted", "bold"), f" {shown(session.session_id)}: {counted(dropped, 'record')} dropped")
+    return DONE

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weakfs.cli.amounts import duration, size
-from weakfs.cli.errors import DONE, UNMET, USAGE, Failure, as_failure
+from weakfs.cli.errors import DONE, UNMET, as_failure, usage
 from weakfs.cli.formatting import counted, moment, shown
-from weakfs.cli.options import expansion_option, json_option, registry_option, store_option
+from weakfs.cli.options import duration, expansion_option, json_option, registry_option, size, store_option
 from weakfs.cli.output import Output
 
 if TYPE_CHECKING:
@@ -61,7 +60,6 @@ def prune_command(
     Current files are never dropped, and tagged snapshots only with --tagged. The exit status is 3 if the rest is still
     larger than --max-bytes. With --dry-run and no limit, only shows the size of each snapshot.
     """
-    from weakfs.cli.directories import usage
     from weakfs.history import Retention, prune
 
     limits = (max_bytes, max_age, max_records, max_snapshots)
@@ -99,7 +97,7 @@ def _target(
     where: str, store: str | None, registry: str | None, max_expansion: float | None, of_sessions: dict[str, bool]
 ) -> Session | HostFilesystem:
     """Open a session or a directory; raise `Failure` for options that do not apply to it."""
-    from weakfs.cli.directories import open_directory, usage
+    from weakfs.cli.directories import open_directory
     from weakfs.cli.sessions import load
 
     if not os.path.isdir(where) or _holds_sessions(where):
@@ -128,9 +126,8 @@ def _save(target: Session | HostFilesystem, where: str) -> None:
 def _ask(out: Output, where: str, report: PruneReport, *, can_ask: bool) -> None:
     what = f"{_amounts(report)} of {shown(where)}"
     if not can_ask:
-        raise Failure(
-            f"cannot ask whether to drop {what}; pass --yes to drop them, or --dry-run to see what would be dropped",
-            status=USAGE,
+        raise usage(
+            f"cannot ask whether to drop {what}; pass --yes to drop them, or --dry-run to see what would be dropped"
         )
     _show(out, report, as_json=False)
     click.confirm("This cannot be undone. Drop them permanently?", abort=True, err=True)

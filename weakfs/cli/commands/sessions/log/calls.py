@@ -22,7 +22,7 @@ from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import date_and_time, moment, padded, shortened, shown
 from weakfs.cli.output import Output, progress
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.history.descriptions import status_of, target_of_call, target_of_event
+from weakfs.history.descriptions import short_action, status_of, target_of_call, target_of_event
 from weakfs.history.record_states import steps_of
 from weakfs.history.tree_patch import count_lines
 from weakfs.history.trees import Trees
@@ -160,9 +160,7 @@ def _row(entry: Entry, tags: Tags) -> Row:
     if isinstance(entry, SessionSnapshot):
         return Row("", entry.at, "snapshot", shown(entry.tag or entry.snapshot_id), "")
     if isinstance(entry, Record):
-        # The types of weakfs itself are shown without their tag's prefix.
-        tag = tags.of(entry)
-        action = tag.removeprefix("fs/").removeprefix("session/")
+        action = short_action(tags.of(entry))
         return Row("", entry.at, shown(action), target_of_event(entry.event), shown(entry.cause or ""))
     call = entry.call
     return Row(str(entry.number), call.started_at, shown(call.tool), target_of_call(call), status_of(call))

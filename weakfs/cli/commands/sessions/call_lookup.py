@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from weakfs.cli.errors import USAGE, Failure, as_failure
+from weakfs.cli.errors import Failure, as_failure, usage
 from weakfs.cli.formatting import shown
 from weakfs.cli.sessions import chosen
 from weakfs.history.calls import NumberedCall, calls_of
@@ -32,15 +32,13 @@ def call_named(session: Session, wanted: str) -> NumberedCall:
     if found:
         numbers = ", ".join(f"#{number}" for number in sorted(found)[:NAMED])
         more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        raise Failure(
-            f"cannot tell which call {wanted!r} is: it may be {numbers}{more}; give one of these", status=USAGE
-        )
+        raise usage(f"cannot tell which call {wanted!r} is: it may be {numbers}{more}; give one of these")
     if not calls:
-        raise Failure(f"the session has no call {wanted!r}: it has no calls at all; use --at and --to", status=USAGE)
+        raise usage(f"the session has no call {wanted!r}: it has no calls at all; use --at and --to")
     near = get_close_matches(wanted, [one.call.call_id for one in calls], n=1)
     hint = f"did you mean {near[0]!r}?" if near else "give the id of one of them, or its number as weakfs log shows it"
     many = "1 call" if len(calls) == 1 else f"{len(calls):,} calls"
-    raise Failure(f"the session has no call {wanted!r}: it has {many}; {hint}", status=USAGE)
+    raise usage(f"the session has no call {wanted!r}: it has {many}; {hint}")
 
 
 def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:

@@ -1,4 +1,4 @@
-"""What `weakfs blame` and `weakfs why` print."""
+"""`weakfs blame` and `weakfs why`: the calls that wrote the lines of a file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Literal
 
+import click
 from rich.cells import cell_len
 
 from weakfs import Session
-from weakfs.cli.errors import USAGE, Failure, as_failure
+from weakfs.cli.errors import DONE, as_failure, usage
 from weakfs.cli.formatting import counted, date_and_time, padded, shortened, shown
+from weakfs.cli.options import (
+    at_option,
+    expansion_option,
+    file_argument,
+    filesystem_option,
+    json_option,
+    registry_option,
+)
 from weakfs.cli.output import Output
-from weakfs.cli.sessions import chosen, files_of, moment_of
+from weakfs.cli.sessions import chosen, files_of, load, moment_named, moment_of
 from weakfs.filesystem import normalize
 from weakfs.history import BlameLine
 from weakfs.history.calls import NumberedCall, calls_of
@@ -29,6 +38,69 @@ MAX_CALL = 28
 ID_WIDTH = 40
 
 
+@click.command("blame")
+@file_argument
+@click.argument("path")
+@click.option("-L", "lines", metavar="A,B", help="Only lines A to B; with A,+N, the N lines starting at A.")
+@at_option
+@click.option("--porcelain", is_flag=True, help='The format of "git blame --porcelain", for programs.')
+@filesystem_option
+@registry_option
+@expansion_option
+@json_option
+def blame_command(
+    file: str,
+    path: str,
+    lines: str | None,
+    at: str | None,
+    porcelain: bool,
+    filesystem: str | None,
+    registry: str | None,
+    max_expansion: float | None,
+    as_json: bool,
+) -> int:
+    """Show which call wrote each line of a file.
+
+    PATH is a file of the session FILE, which is a saved session, or a location such as sqlite:sessions.db#ID. Each line
+    shows the number of the record, its time, the tool and the id of the call, and the line. Lines are followed through
+    edits, moves, copies, merges and rollbacks. "(found)" marks lines that another program wrote before the record, and
+    "^" before the number marks lines that are older than all records that are kept.
+
+    With --porcelain, the number of the record takes the place of the commit.
+    """
+    span = span_of(lines)
+    session = load(file, registry, max_expansion)
+    style: Style = "json" if as_json else "porcelain" if porcelain else "plain"
+    show_blame(Output(), session, path, at, filesystem, span, style)
+    return DONE
+
+
+@click.command("why")
+@file_argument
+@click.argument("place", metavar="PATH:LINE")
+@at_option
+@filesystem_option
+@registry_option
+@expansion_option
+@json_option
+def why_command(
+    file: str,
+    place: str,
+    at: str | None,
+    filesystem: str | None,
+    registry: str | None,
+    max_expansion: float | None,
+    as_json: bool,
+) -> int:
+    """Show the call that wrote one line of a file.
+
+    PATH is a file of the session FILE. The call is shown with its arguments and its answer.
+    """
+    session = load(file, registry, max_expansion)
+    show_reason(Output(), session, place, at, filesystem, as_json=as_json)
+    return DONE
+
+
 def span_of(text: str | None) -> Span:
     """Read `A,B`, `A,+N`, `A` or `,B`."""
     if text is None:
@@ -37,16 +109,13 @@ def span_of(text: str | None) -> Span:
     count = last.startswith("+")
     digits = last.removeprefix("+")
     if not (first or last) or not all(part.isascii() and part.isdigit() for part in (first, digits) if part):
-        raise Failure(f"cannot use -L {text!r}: give lines such as 10,20 or 10,+5", status=USAGE)
+        raise usage(f"cannot use -L {text!r}: give lines such as 10,20 or 10,+5")
     start = int(first or 1)
     end = int(digits) if digits else None
     if count and end is not None:
         end += start - 1
     if start < 1 or (end is not None and end < start):
-        raise Failure(
-            f"cannot use -L {text!r}: lines are numbered from 1, and the last must not come before the first",
-            status=USAGE,
-        )
+        raise usage(f"cannot use -L {text!r}: lines are numbered from 1, and the last must not come before the first")
     return start, end
 
 
@@ -57,10 +126,7 @@ def show_blame(
     every, contents = _blamed(session, path, at, filesystem)
     first, last = span
     if first > max(len(every), 1):
-        raise Failure(
-            f"cannot show line {first} of {path!r}: it has {counted(len(every), 'line')}; give some of these",
-            status=USAGE,
-        )
+        raise usage(f"cannot show line {first} of {path!r}: it has {counted(len(every), 'line')}; give some of these")
     lines = every[first - 1 : last]
     if style == "json":
         for line in lines:
@@ -79,9 +145,7 @@ def _blamed(
     view = moment_of(session, at)
     name = chosen(session, filesystem)
     with as_failure(f"blame {path!r}"):
-        lines = session.blame(
-            path, at=None if at is None else int(at) if at.isascii() and at.isdigit() else at, filesystem=name
-        )
+        lines = session.blame(path, at=None if at is None else moment_named(at), filesystem=name)
         content = files_of(session, view, name).read_bytes(path).content
     return lines, content.split(b"\n")
 
@@ -159,14 +223,10 @@ def show_reason(
     """Print the call that wrote one line."""
     path, _, digits = place.rpartition(":")
     if not path or not (digits.isascii() and digits.isdigit()):
-        raise Failure(
-            f"cannot look up {place!r}: give a path and the number of a line, such as /app.py:12", status=USAGE
-        )
+        raise usage(f"cannot look up {place!r}: give a path and the number of a line, such as /app.py:12")
     lines, _ = _blamed(session, path, at, filesystem)
     if not 1 <= int(digits) <= len(lines):
-        raise Failure(
-            f"cannot look up {place!r}: the file has {counted(len(lines), 'line')}; give one of these", status=USAGE
-        )
+        raise usage(f"cannot look up {place!r}: the file has {counted(len(lines), 'line')}; give one of these")
     line = lines[int(digits) - 1]
     call = _call_of(session, line)
     arguments, receipt = (None, None) if call is None else (call.call.read_arguments(), call.call.read_receipt())

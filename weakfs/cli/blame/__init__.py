@@ -1,1 +1,0 @@
-"""`weakfs blame` and `weakfs why`: which call wrote each line of a file."""

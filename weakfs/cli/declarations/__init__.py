@@ -1,1 +1,0 @@
-"""The click declarations of the commands: names, options and help texts."""
