@@ -17,6 +17,7 @@ from weakfs.reducers.merging import line_merge as lines
 from weakfs.reducers.merging.line_merge import (
     Match,
     TooMuchWork,
+    common_ends,
     matches,
     split_lines,
     without_common_ends,
@@ -100,6 +101,16 @@ def test_without_common_ends_leaves_no_common_whole_line_at_either_end(
     old: bytes, new: bytes, wanted: tuple[bytes, bytes]
 ) -> None:
     assert without_common_ends(old, new) == wanted
+
+
+@pytest.mark.parametrize("length", [0, 1, lines.CHUNK - 1, lines.CHUNK, 3 * lines.CHUNK + 5])
+def test_common_ends_never_overlap(length: int) -> None:
+    same = "a" * length
+    assert common_ends(same, same) == (length, 0)
+    assert common_ends(same, same + "aa") == common_ends(same + "aa", same) == (length, 0)
+    assert common_ends(f"{same}bcX", f"{same}bYcX") == (length + 1, 2)
+    assert common_ends(f"X{same}", f"Y{same}") == (0, length)
+    assert common_ends([*same, "b"], [*same, "c", "b"]) == (length, 1)
 
 
 def test_common_ends_longer_than_a_chunk_are_matched_as_one_run() -> None:

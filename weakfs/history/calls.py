@@ -26,6 +26,11 @@ class NumberedCall:
     is_merged: bool = False
 
     @property
+    def records(self) -> range:
+        """The numbers of the records that the call made."""
+        return range(0) if self.first is None or self.last is None else range(self.first, self.last + 1)
+
+    @property
     def last_state(self) -> int | None:
         """The record after which the changes of the call are in effect: the merge, for records of a fork."""
         return self.first if self.is_merged else self.last

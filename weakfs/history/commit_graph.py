@@ -91,12 +91,7 @@ class _Graph:
         self._per = per
         self._ends = ends | {snapshot.seq for snapshot in session.snapshots} | set(fork_points(session))
         self._trees = Trees(session)
-        self._calls = {
-            seq: call
-            for call in calls_of(session)
-            if call.first is not None and call.last is not None
-            for seq in range(call.first, call.last + 1)
-        }
+        self._calls = {seq: call for call in calls_of(session) for seq in call.records}
         self._by_id = {call.call.call_id: call for call in self._calls.values()}
         self._line = _Line(None, 0, float("inf"), None)
         self._lines = [self._line]

@@ -19,7 +19,7 @@ from weakfs.history.plain_values import moment
 from weakfs.history.tree_patch import COUNTING_WORK, file_changes
 from weakfs.reducers import diff
 from weakfs.reducers.merging.line_merge import split_lines
-from weakfs.reducers.tree.leaf import content_of, is_file, same_content
+from weakfs.reducers.tree.leaf import is_file, same_content
 from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.search import is_binary
 from weakfs.session import MissingBlob
@@ -47,7 +47,7 @@ def added_lines(commit: Commit) -> dict[str, Ranges]:
         if old is not None and same_content(old, new):
             continue
         try:
-            before, after = b"" if old is None else content_of(old), content_of(new)
+            before, after = change.contents()
         except MissingBlob:
             continue
         if is_binary(before) or is_binary(after):

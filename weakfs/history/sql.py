@@ -17,7 +17,7 @@ from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.history.blame.lines import Blames
-from weakfs.history.calls import NumberedCall, calls_of
+from weakfs.history.calls import calls_of
 from weakfs.history.plain_values import moment, plain_fields
 from weakfs.history.record_states import steps_of
 from weakfs.history.tree_patch import count_changed_lines, file_changes
@@ -193,7 +193,8 @@ class _Tables:
             )  # fmt: skip
 
     def _changes(self, columns: set[str]) -> Iterator[Row]:
-        numbers = _call_numbers(calls_of(self._session)) if "call_number" in columns else {}
+        calls = calls_of(self._session) if "call_number" in columns else ()
+        numbers = {seq: call.number for call in calls for seq in call.records}
         wants_lines = bool(columns & {"added", "removed"})
         for step in steps_of(self._session):
             record = step.record
@@ -240,24 +241,12 @@ class _Tables:
             )  # fmt: skip
 
 
-def _call_numbers(calls: Iterable[NumberedCall]) -> dict[int, int]:
-    """Return the number of the call that made each record."""
-    return {
-        seq: call.number
-        for call in calls
-        if call.first is not None and call.last is not None
-        for seq in range(call.first, call.last + 1)
-    }
-
-
 def _changed_files(before: FileTree, after: FileTree, *, wants_lines: bool) -> Iterator[Row]:
     for change in file_changes(before, after, diff(before, after)):
         old, new = change.old, change.new
-        kind = "added" if old is None else "removed" if new is None else "changed"
-        moved = change.path != change.new_path
         added, removed = (count_changed_lines(change) or (None, None)) if wants_lines else (None, None)
         yield (
-            "moved" if moved else kind, change.new_path, change.path if moved else None,
+            change.kind, change.new_path, change.source,
             None if new is None else size_of(new), None if old is None else size_of(old), added, removed,
         )  # fmt: skip
 

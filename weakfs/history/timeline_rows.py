@@ -12,7 +12,7 @@ from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.descriptions import status_of, target_of_call, target_of_event
 from weakfs.history.plain_values import moment
 from weakfs.history.record_states import Step, steps_of
-from weakfs.history.tree_patch import FileChange, count_changed_lines, file_changes
+from weakfs.history.tree_patch import ChangeKind, FileChange, count_changed_lines, file_changes
 from weakfs.history.trees import Trees
 from weakfs.messages import one_line
 from weakfs.reducers import EntryFound, LowerEntry, TreeSeen, diff
@@ -21,7 +21,6 @@ from weakfs.session.session import checked_session
 from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall
 
 Kind = Literal["call", "change", "merge", "rollback", "snapshot"]
-Change = Literal["added", "removed", "changed", "moved"]
 
 # Records that change no files: files found outside, versions seen, and contents stored for an answer.
 OBSERVATIONS = (EntryFound, LowerEntry, TreeSeen, KeptBlob, FileSeen, Reverted)
@@ -35,7 +34,7 @@ class ChangedFile:
     """
 
     path: str
-    change: Change
+    change: ChangeKind
     source: str | None
     added: int | None
     removed: int | None
@@ -126,8 +125,7 @@ class _Timeline:
                 yield RowChanges(row=_call_row(call, None, ()), changes=None)
                 continue
             self._calls[call.record.seq] = call
-            if call.first is not None and call.last is not None:
-                self._owners |= dict.fromkeys(range(call.first, call.last + 1), call)
+            self._owners |= dict.fromkeys(call.records, call)
         waiting = sorted(session.snapshots, key=lambda snapshot: snapshot.seq, reverse=True)
         for step in steps_of(session):
             while waiting and waiting[-1].seq < step.record.seq:
@@ -222,8 +220,5 @@ def changes_between(trees: Trees, before: SessionView, after: SessionView) -> It
 
 
 def _changed_file(filesystem: str | None, change: FileChange) -> ChangedFile:
-    is_moved = change.path != change.new_path
-    kind: Change = "added" if change.old is None else "removed" if change.new is None else "changed"
     added, removed = count_changed_lines(change) or (None, None)
-    source = change.path if is_moved else None
-    return ChangedFile(change.new_path, "moved" if is_moved else kind, source, added, removed, filesystem)
+    return ChangedFile(change.new_path, change.kind, change.source, added, removed, filesystem)

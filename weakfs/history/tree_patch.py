@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Iterator, Mapping
+from typing import Literal, cast
 
 from weakfs.class_decorators import frozen
 from weakfs.editing.unified_hunks import count_changes, hunks
@@ -16,6 +16,10 @@ from weakfs.reducers.tree.name_escaping import to_bytes
 from weakfs.reducers.tree.node import find, walk
 from weakfs.search import is_binary
 from weakfs.session import MissingBlob
+
+ChangeKind = Literal["added", "removed", "changed", "moved"]
+# The letters of `git diff --name-status`.
+LETTERS: Mapping[ChangeKind, str] = {"added": "A", "removed": "D", "changed": "M", "moved": "R"}
 
 # The step limit for comparing one file when counting the lines of many files: about 50 ms.
 COUNTING_WORK = 200_000
@@ -46,6 +50,22 @@ class FileChange:
     old: Leaf | None
     new: Leaf | None
 
+    @property
+    def kind(self) -> ChangeKind:
+        """What happened to it."""
+        if self.path != self.new_path:
+            return "moved"
+        return "added" if self.old is None else "removed" if self.new is None else "changed"
+
+    @property
+    def source(self) -> str | None:
+        """Where it was before, if it moved."""
+        return None if self.path == self.new_path else self.path
+
+    def contents(self) -> tuple[bytes, bytes]:
+        """Read the contents before and after; empty where it does not exist. Raise `MissingBlob` if they are lost."""
+        return b"" if self.old is None else content_of(self.old), b"" if self.new is None else content_of(self.new)
+
 
 def count_lines(before: FileTree, after: FileTree) -> tuple[int, int] | None:
     """Count the lines of text added and removed; `None` if a blob is missing. Binary files count as zero."""
@@ -63,8 +83,7 @@ def count_changed_lines(change: FileChange) -> tuple[int, int] | None:
     if change.old is not None and change.new is not None and same_content(change.old, change.new):
         return 0, 0
     try:
-        old = b"" if change.old is None else content_of(change.old)
-        new = b"" if change.new is None else content_of(change.new)
+        old, new = change.contents()
     except MissingBlob:
         return None
     if is_binary(old) or is_binary(new):
@@ -96,8 +115,7 @@ def patch(change: FileChange) -> Iterator[bytes]:
     old_name, new_name = _quoted("a", change.path), _quoted("b", change.new_path)
     yield b"diff --git %s %s\n" % (old_name, new_name)
     yield from _header(change)
-    before = b"" if old is None else content_of(old)
-    after = b"" if new is None else content_of(new)
+    before, after = change.contents()
     if before == after:
         return
     shown_old = b"/dev/null" if old is None else old_name

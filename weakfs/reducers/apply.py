@@ -21,7 +21,7 @@ from weakfs.reducers.tree.node import (
     way_to,
     with_mode,
 )
-from weakfs.session.blobs.rope import Rope
+from weakfs.session.blobs.rope import Piece, Rope, with_pieces
 
 Segments = tuple[str, ...]
 
@@ -68,17 +68,9 @@ def on_file_spliced(tree: FileTree, event: e.FileSpliced) -> FileTree:
     return rebuilt(way, spliced(old, event.pieces, event.at), event.at)
 
 
-def spliced(leaf: Leaf, pieces: Iterable[tuple[int, int, bytes]], at: int) -> Leaf:
+def spliced(leaf: Leaf, pieces: Iterable[Piece], at: int) -> Leaf:
     """Return a file with pieces of its content replaced."""
-    # A view, so that unchanged parts are copied only once.
-    content = memoryview(leaves.content_of(leaf))
-    parts: list[bytes | memoryview] = []
-    end = 0
-    for start, stop, piece in pieces:
-        parts += (content[end:start], piece)
-        end = stop
-    parts.append(content[end:])
-    return leaves.with_content(leaf, b"".join(parts), at)
+    return leaves.with_content(leaf, with_pieces(leaves.content_of(leaf), pieces), at)
 
 
 def on_directory_made(tree: FileTree, event: e.DirectoryMade) -> FileTree:

@@ -330,7 +330,7 @@ class TreeDraft:
                 # Assembled when the file is read.
                 changed = leaves.with_content(leaf, Rope.spliced(base, pieces), at)
             except ValueError:
-                changed = spliced(leaf, [(start, stop, joined(piece)) for start, stop, piece in pieces], at)
+                changed = spliced(leaf, pieces, at)
             directory.put(name, changed)
 
     def on_directory_made(self, path: str, at: int, filesystem: str | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from reprlib import repr as short_repr
 
-from weakfs.transcripts.json_lines import NotJson, as_list, as_object, kind_of, parse_json
+from weakfs.transcripts.json_lines import NotJson, as_list, as_object, kind_of, parse_json, text_of_parts
 from weakfs.transcripts.records import Answer, Found, Message, Skipped, TranscriptCall
 
 
@@ -66,7 +66,7 @@ def _read_arguments(value: object) -> tuple[dict[str, object] | None, str | None
 
 
 def _text_of(content: object) -> str | None:
-    """Join the text of an answer, which is a string, nothing, or a list of parts, some of them text."""
+    """Return the text of an answer, which is a string, nothing or a list of parts; None for anything else."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -74,8 +74,7 @@ def _text_of(content: object) -> str | None:
     parts = as_list(content)
     if parts is None:
         return None
-    texts = (part.get("text") for part in map(as_object, parts) if part is not None)
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return text_of_parts(parts)
 
 
 def _other_than(wanted: str, value: object) -> str:

@@ -92,7 +92,7 @@ def _entries_of(message: Message) -> Iterator[Message]:
         yield message
         return
     for name in _CONVERSATIONS:
-        for entry in as_list(message.get(name)) or ():
+        for entry in items_of(message.get(name)):
             inner = as_object(entry)
             if inner is not None:
                 yield as_object(inner.get("message")) or inner if name == "choices" else inner
@@ -205,6 +205,22 @@ def as_object(value: object) -> Message | None:
 def as_list(value: object) -> list[object] | None:
     """Return a value if it is a JSON list; `None` otherwise."""
     return cast("list[object]", value) if isinstance(value, list) else None
+
+
+def fields_of(value: object) -> Message:
+    """Return a value if it is a JSON object; an empty one otherwise."""
+    return as_object(value) or {}
+
+
+def items_of(value: object) -> list[object]:
+    """Return a value if it is a JSON list; an empty one otherwise."""
+    return as_list(value) or []
+
+
+def text_of_parts(parts: list[object]) -> str:
+    """Return the text of a message that is given as a list of parts, some of them text."""
+    texts = (fields_of(part).get("text") for part in parts)
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 _KINDS: dict[type[object], str] = {

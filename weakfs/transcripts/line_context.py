@@ -14,7 +14,7 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.transcripts.formats.codex import item_of
 from weakfs.transcripts.formats.copilot import directory_of
-from weakfs.transcripts.json_lines import as_list, as_object
+from weakfs.transcripts.json_lines import fields_of, items_of
 from weakfs.transcripts.records import Message, Source, TranscriptCall
 
 PROGRAMS: Mapping[str, Literal["claude-code", "codex", "copilot"]] = {
@@ -134,8 +134,8 @@ class SourceTracker:
 
 
 def _told_directory(item: Message) -> str | None:
-    for part in as_list(item.get("content")) or ():
-        text = (as_object(part) or {}).get("text")
+    for part in items_of(item.get("content")):
+        text = fields_of(part).get("text")
         if isinstance(text, str) and (found := _TOLD.search(text[:_TOLD_WITHIN])):
             return (found[1] or found[2]).strip()
     return None
@@ -152,7 +152,7 @@ def made_worktrees(arguments: Mapping[str, object]) -> Iterator[str]:
     """Yield the paths at which the command in a call's arguments creates working trees, as it names them."""
     for name in ("command", "cmd", "script"):
         value = arguments.get(name)
-        words = [word for word in as_list(value) or () if isinstance(word, str)]
+        words = [word for word in items_of(value) if isinstance(word, str)]
         for script in [value] if isinstance(value, str) else [shlex.join(words), *words]:
             if "worktree" in script:
                 yield from _added_worktrees(script)

@@ -14,7 +14,7 @@ import pytest
 
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 from weakfs.history.page import PageLimits, timeline_page
-from weakfs.history.page.contents import common_ends, utf16_length
+from weakfs.history.page.contents import utf16_length
 from weakfs.history.page.document import embedded
 from weakfs.history.page.rows import page_data
 from weakfs.reducers import FileTree
@@ -151,10 +151,7 @@ def test_equal_contents_are_stored_once_and_changed_ones_as_differences() -> Non
     assert text_of(contents, 1) == text.replace("line 500\n", "other \N{GRINNING FACE}\n")
 
 
-def test_common_prefixes_and_suffixes_never_overlap() -> None:
-    assert common_ends("aaa", "aaaaa") == (3, 0)
-    assert common_ends("abcX", "abYcX") == (2, 2)
-    assert common_ends("", "x") == (0, 0)
+def test_lengths_are_counted_as_javascript_counts_them() -> None:
     assert utf16_length("ü\N{GRINNING FACE}") == 3
 
 

@@ -12,7 +12,7 @@ from weakfs.cli.formatting import counted, shown
 from weakfs.history import BlameLine
 from weakfs.history.plain_values import moment
 from weakfs.history.timeline_rows import TimelineRow
-from weakfs.history.tree_patch import FileChange, patch
+from weakfs.history.tree_patch import LETTERS, FileChange, patch
 from weakfs.messages import clip, printable
 from weakfs.reducers.tree.leaf import Leaf, content_of, is_special, size_of
 from weakfs.search import is_binary
@@ -67,9 +67,8 @@ def differences_of(changes: Sequence[Change]) -> list[Text]:
             lines.append(Text(f"{counted(len(changes) - number, 'more file')} not shown", "italic"))
             break
         origin = "" if filesystem is None else f" in {shown(filesystem)}"
-        moved = "" if change.path == change.new_path else f"{shown(change.path)} -> "
-        sign = "A" if change.old is None else "D" if change.new is None else "R" if moved else "M"
-        lines.append(Text(f"{sign} {moved}{shown(change.new_path)}{origin}", "bold underline"))
+        moved = "" if change.source is None else f"{shown(change.source)} -> "
+        lines.append(Text(f"{LETTERS[change.kind]} {moved}{shown(change.new_path)}{origin}", "bold underline"))
         lines += _difference(change)
     return lines
 

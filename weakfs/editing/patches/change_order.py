@@ -16,6 +16,8 @@ from weakfs.editing.patches.staged_files import Entry, Places
 from weakfs.fast_init import fast_init
 from weakfs.filesystem.paths import parent
 from weakfs.filesystem.results import FileStat
+from weakfs.reducers.merging.line_merge import common_ends
+from weakfs.session.blobs.rope import with_pieces
 
 Verb = Literal["delete", "move", "clear", "write", "link", "chmod"]
 
@@ -179,7 +181,7 @@ def pieces_between(held: bytes, made: bytes, document: Document | None = None) -
     pieces = None
     if document is not None and document.pieces is not None:
         found = tuple(_in_bytes(held, document.given, document.pieces))
-        if _spliced(held, found) == made:
+        if with_pieces(held, found) == made:
             pieces = found
     if pieces is None:
         pieces = _one_piece(held, made)
@@ -195,35 +197,8 @@ def _in_bytes(held: bytes, text: str, pieces: Iterable[TextPiece]) -> Iterator[P
         yield first, offset, content.encode()
 
 
-def _spliced(held: bytes, pieces: tuple[Piece, ...]) -> bytes:
-    made: list[bytes] = []
-    done = 0
-    for start, stop, content in pieces:
-        made += (held[done:start], content)
-        done = stop
-    return b"".join((*made, held[done:]))
-
-
 def _one_piece(held: bytes, made: bytes) -> tuple[Piece, ...]:
     if held == made:
         return ()
-    shorter = min(len(held), len(made))
-    start = _common(held, made, shorter, at_end=False)
-    tail = _common(held, made, shorter - start, at_end=True)
-    return ((start, len(held) - tail, made[start : len(made) - tail]),)
-
-
-def _common(one: bytes, other: bytes, most: int, *, at_end: bool) -> int:
-    """Return the length of the common prefix or suffix, by bisection: comparing is fast, a loop over bytes is not."""
-    low = 0
-    while low < most:
-        step = (most - low + 1) // 2
-        if at_end:
-            same = one[len(one) - low - step : len(one) - low] == other[len(other) - low - step : len(other) - low]
-        else:
-            same = one[low : low + step] == other[low : low + step]
-        if same:
-            low += step
-        else:
-            most = low + step - 1
-    return low
+    start, end = common_ends(held, made)
+    return ((start, len(held) - end, made[start : len(made) - end]),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -112,11 +113,7 @@ class Reading(PathLookup):
 
     def read_lines(self, path: PathArg) -> tuple[str, ...]:
         """Read all lines of a text, each with its line ending."""
-        text = self.read(path, limit=-1).content
-        lines = text.split("\n")
-        last = lines.pop()
-        kept = [line + "\n" for line in lines]
-        return (*kept, last) if last else tuple(kept)
+        return tuple(io.StringIO(self.read(path, limit=-1).content, newline="\n"))
 
     def exists(self, path: PathArg) -> bool:
         """Return whether there is an entry; a symbolic link counts, wherever it points."""

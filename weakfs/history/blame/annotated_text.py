@@ -211,7 +211,8 @@ def _may_precede(block: Block, start: int, data: bytes) -> bool:
 
 def _same_lines(old: bytes, data: bytes, start: int) -> tuple[int, int]:
     """Return the size and the number of the lines at the beginning of `old` that `data` also has at `start`."""
-    size = common_count(min(len(old), len(data) - start), lambda count: data.startswith(old[:count], start))
+    most = min(len(old), len(data) - start)
+    size = common_count(most, lambda at, count: data.startswith(old[at : at + count], start + at))
     if size < len(old) or start + size < len(data):
         size = old.rfind(b"\n", 0, size) + 1
     return size, line_count(old[:size])

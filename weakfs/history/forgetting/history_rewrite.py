@@ -12,11 +12,12 @@ from weakfs.history.forgetting.text_redaction import Redaction
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
+from weakfs.reducers.merging.line_merge import common_ends
 from weakfs.reducers.tree.leaf import CONTENT, Leaf, Special
 from weakfs.reducers.tree.node import entries, find, is_tree, tree_of
 from weakfs.session import Merged
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.blobs.rope import Rope, joined
+from weakfs.session.blobs.rope import Rope, joined, with_pieces
 from weakfs.session.errors import MissingBlob
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.packed_rows import Packing
@@ -218,7 +219,9 @@ class Rewriting:
         mapped = value(old)
         if _after(mapped, new) == wanted:
             return new
-        return FileSpliced(new.path, (_difference(mapped, wanted),), new.at, filesystem=new.filesystem)
+        start, end = common_ends(mapped, wanted)
+        piece = (start, len(mapped) - end, wanted[start : len(wanted) - end])
+        return FileSpliced(new.path, (piece,), new.at, filesystem=new.filesystem)
 
     def _check_path(self, path: str) -> None:
         contents = self.mapper.contents
@@ -264,17 +267,4 @@ def _after(old: bytes, event: Any) -> bytes:
         return joined(event.content)
     if isinstance(event, FileAppended):
         return old + joined(event.tail)
-    parts: list[bytes] = []
-    last = 0
-    for start, stop, content in event.pieces:
-        parts += [old[last:start], joined(content)]
-        last = stop
-    return b"".join((*parts, old[last:]))
-
-
-def _difference(old: bytes, new: bytes) -> tuple[int, int, bytes]:
-    """Return the splice that turns one blob into another."""
-    most = min(len(old), len(new))
-    first = next((at for at in range(most) if old[at] != new[at]), most)
-    last = next((back for back in range(most - first) if old[-1 - back] != new[-1 - back]), most - first)
-    return first, len(old) - last, new[first : len(new) - last]
+    return with_pieces(old, event.pieces)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.reducers.merging.line_merge import common_count
+from weakfs.reducers.merging.line_merge import common_ends
 from weakfs.reducers.tree.leaf import Leaf, blob_digest, content_of, is_special, kind_of, size_of
 from weakfs.search import is_binary
 from weakfs.session import MissingBlob
@@ -135,15 +133,6 @@ class PageContents:
         self._chains[number] = chain
         start, end = utf16_length(text[:prefix]), utf16_length(text[len(text) - suffix :])
         return [other, start, end, middle], len(middle) + 24
-
-
-def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
-    """Return how many characters or items two texts or lists have in common at the start, and then at the end."""
-    most = min(len(old), len(new))
-    prefix = common_count(most, lambda count: old[:count] == new[:count])
-    left = most - prefix
-    suffix = common_count(left, lambda count: not count or old[-count:] == new[-count:])
-    return prefix, suffix
 
 
 def utf16_length(text: str) -> int:

@@ -11,12 +11,13 @@ from attrs import field
 from weakfs.class_decorators import define, frozen
 from weakfs.history.blame.lines import Blames, FileVersion
 from weakfs.history.descriptions import short_action
-from weakfs.history.page.contents import PageContents, PageLimits, common_ends
+from weakfs.history.page.contents import PageContents, PageLimits
 from weakfs.history.timeline_rows import RowChanges, TimelineRow, changes_between, changes_of_rows
 from weakfs.history.tree_patch import FileChange
 from weakfs.history.trees import Trees
 from weakfs.reducers import FileTree
 from weakfs.reducers.external_trees import external_trees
+from weakfs.reducers.merging.line_merge import common_ends
 from weakfs.reducers.tree.leaf import MODE, Leaf, content_of, is_file, is_link
 from weakfs.reducers.tree.node import walk
 from weakfs.session import Merged, Session, SessionView

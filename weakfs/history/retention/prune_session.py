@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from attrs import evolve
@@ -104,14 +105,7 @@ def _within_size(contents: Contents, rules: Rules, retention: Retention, least: 
 
     if fits(least):
         return least
-    low, high = least.seq, line.seq
-    while low < high:
-        middle = (low + high) // 2
-        if fits(at(middle)):
-            high = middle
-        else:
-            low = middle + 1
-    return at(high)
+    return at(least.seq + bisect_left(range(least.seq, line.seq), True, key=lambda seq: fits(at(seq))))
 
 
 def _apply(line: Timeline, rules: Rules, cut: _Cut, retention: Retention) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import attrs
@@ -100,11 +101,4 @@ def _within_size(
         names = {one.snapshot_id for one in gone}
         return usage.size_with([one for one in every if one.snapshot_id not in names], gone) <= max_bytes
 
-    low, high = 0, len(rest)
-    while low < high:
-        middle = (low + high) // 2
-        if fits(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return [*least, *rest[:high]]
+    return [*least, *rest[: bisect_left(range(len(rest)), True, key=fits)]]

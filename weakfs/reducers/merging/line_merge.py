@@ -7,12 +7,13 @@ middle of a shortest edit path from both ends at once, then the two halves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from io import BytesIO
 
 from weakfs.class_decorators import frozen
 
 # The maximum number of steps that the comparison may take, besides reading the texts: about half a second.
 WORK = 2_000_000
-# How many items are compared at a time while looking for a common start and end.
+# How many items are compared at a time, or at first, while looking for a common start and end.
 CHUNK = 64
 
 
@@ -28,34 +29,41 @@ Change = tuple[int, int, tuple[bytes, ...]]
 
 def split_lines(data: bytes) -> list[bytes]:
     """Split after each `\\n`."""
-    lines = data.split(b"\n")
-    last = lines.pop()
-    kept = [line + b"\n" for line in lines]
-    return [*kept, last] if last else kept
+    return BytesIO(data).readlines()
 
 
 def without_common_ends(old: bytes, new: bytes) -> tuple[bytes, bytes]:
     """Return two texts without the whole lines that they have in common at the start and at the end."""
-    least = min(len(old), len(new))
-    start = old.rfind(b"\n", 0, common_count(least, lambda count: old[:count] == new[:count])) + 1
-    least -= start
-    count = common_count(least, lambda count: not count or old[-count:] == new[-count:])
+    start, end = common_ends(old, new)
+    start = old.rfind(b"\n", 0, start) + 1
     # The first line of the common end may be the end of a longer line.
-    line_end = old.find(b"\n", len(old) - count) + 1
-    same = len(old) - line_end if count and line_end else 0
+    line_end = old.find(b"\n", len(old) - end) + 1
+    same = len(old) - line_end if end and line_end else 0
     return old[start : len(old) - same], new[start : len(new) - same]
 
 
-def common_count(most: int, is_same: Callable[[int], bool]) -> int:
-    """Return the largest count up to `most` for which `is_same` is true. It must be true for every smaller count."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if is_same(middle):
-            low = middle
+def common_ends(a: Sequence[object], b: Sequence[object]) -> tuple[int, int]:
+    """Return how many items two texts or lists have in common at the start, and at the end of the rest."""
+    least = min(len(a), len(b))
+    start = common_count(least, lambda at, count: a[at : at + count] == b[at : at + count])
+    a_end, b_end = len(a), len(b)
+    end = common_count(
+        least - start,
+        lambda at, count: a[a_end - at - count : a_end - at] == b[b_end - at - count : b_end - at],
+    )
+    return start, end
+
+
+def common_count(most: int, is_same: Callable[[int, int], bool]) -> int:
+    """Return how many items are the same, at most `most`. `is_same(at, count)` compares the `count` items from `at`."""
+    at, step = 0, CHUNK
+    while step := min(step, most - at):
+        if is_same(at, step):
+            at += step
+            step *= 2
         else:
-            high = middle - 1
-    return low
+            step //= 2
+    return at
 
 
 def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
@@ -77,7 +85,7 @@ def matches_or_ends(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK)
 
 
 def _common_ends(a: Sequence[bytes], b: Sequence[bytes]) -> tuple[int, int]:
-    """Return how many items two sequences have in common at their beginning, and at the end of the rest."""
+    """Return what `common_ends` does, for lists of lines: five times as fast if they are short."""
     least = min(len(a), len(b))
     low = high = 0
     # Slices are compared five times as fast as items.

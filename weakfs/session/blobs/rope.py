@@ -30,15 +30,6 @@ class Spliced:
     def __init__(self, base: bytes | Rope, pieces: tuple[Piece, ...]) -> None:
         self.base, self.pieces = base, pieces
 
-    def apply(self, content: bytes) -> bytes:
-        """Return the contents of the base with the pieces replaced."""
-        # A view, so that unchanged parts are copied only once.
-        whole, parts, end = memoryview(content), list[bytes | memoryview](), 0
-        for start, stop, piece in self.pieces:
-            parts += (whole[end:start], joined(piece))
-            end = stop
-        return b"".join((*parts, whole[end:]))
-
 
 class Rope:
     """A blob and its tail. Appending 1 kB 5,000 times copies 5 MB this way, instead of 12.5 GB.
@@ -177,8 +168,18 @@ class Rope:
             base = parts.base
         content = joined(base)
         for parts in reversed(spliced):
-            content = parts.apply(content)
+            content = with_pieces(content, parts.pieces)
         return content
+
+
+def with_pieces(content: bytes, pieces: Iterable[Piece]) -> bytes:
+    """Return contents with pieces of them replaced, which are given in order and do not overlap."""
+    # A view, so that unchanged parts are copied only once.
+    whole, parts, end = memoryview(content), list[bytes | memoryview](), 0
+    for start, stop, piece in pieces:
+        parts += (whole[end:start], joined(piece))
+        end = stop
+    return b"".join((*parts, whole[end:]))
 
 
 @runtime_checkable

@@ -7,6 +7,8 @@ one is shifted. A fork that continues after a merge has several shifts, one for 
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from weakfs.class_decorators import define
 from weakfs.session.slices.log import Log
 
@@ -81,11 +83,5 @@ class Renumbering:
 
     def _shift(self, number: int) -> Shift | None:
         """Return the last shift that begins at or before a number."""
-        low, high = 0, len(self.shifts)
-        while low < high:
-            middle = (low + high) // 2
-            if self.shifts[middle].first <= number:
-                low = middle + 1
-            else:
-                high = middle
-        return self.shifts[low - 1] if low else None
+        place = bisect_right(self.shifts, number, key=lambda shift: shift.first)
+        return self.shifts[place - 1] if place else None

@@ -81,7 +81,7 @@ class Importer:
             step = program.step_of(recorded)
         except NotPerformed as error:
             self._rebuilt.collect_outcome(number, error.after)
-            if isinstance(error, NoCounterpart) and error.runs_program:
+            if error.runs_program:
                 self._rebuilt.program_ran()
         except (ValueError, OSError):
             # Reported when the call itself is run.
@@ -144,7 +144,7 @@ class Importer:
         for path, text in error.after.items():
             if text is not UNKNOWN:
                 self.world.shown(path)
-        if isinstance(error, NoCounterpart) and error.runs_program:
+        if error.runs_program:
             self.world.program_ran()
         if isinstance(error, OutsideRoot):
             return Verdict("outside", detail=str(error))

@@ -10,7 +10,7 @@ from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.slices import ToolCall
 from weakfs.transcripts import TranscriptCall
-from weakfs.transcripts.programs.recorded_fields import fields_of
+from weakfs.transcripts.json_lines import fields_of
 
 RECORDED_FAILURE = "recorded_failure"
 

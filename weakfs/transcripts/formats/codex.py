@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from weakfs.transcripts.call_parts import read_answer, read_call
-from weakfs.transcripts.json_lines import NotJson, as_list, as_object, parse_json
+from weakfs.transcripts.json_lines import NotJson, as_list, as_object, fields_of, parse_json, text_of_parts
 from weakfs.transcripts.records import Answer, Found, Message
 
 _ENVELOPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -49,7 +49,7 @@ def is_codex(message: Message) -> bool:
 def item_of(message: Message) -> Message:
     """Return the content of a line: its payload, or the line itself if there is no envelope."""
     if message.get("type") in _ENVELOPES:
-        return as_object(message.get("payload")) or {}
+        return fields_of(message.get("payload"))
     return message
 
 
@@ -99,14 +99,12 @@ def read_output(value: object) -> tuple[str, bool | None]:
         return _read_text(value)
     parts = as_list(value)
     if parts is not None:
-        texts = (part.get("text") for part in map(as_object, parts) if part is not None)
-        return _read_text("\n".join(text for text in texts if isinstance(text, str)))
+        return _read_text(text_of_parts(parts))
     fields = as_object(value)
     if fields is None:
         return "", None
     text, is_error = read_output(_first(fields.get("output"), fields.get("content"), fields.get("body")))
-    metadata = as_object(fields.get("metadata")) or {}
-    code, success = metadata.get("exit_code"), fields.get("success")
+    code, success = fields_of(fields.get("metadata")).get("exit_code"), fields.get("success")
     if isinstance(code, int):
         return text, code != 0
     return text, not success if isinstance(success, bool) else is_error
@@ -118,8 +116,7 @@ def _read_text(text: str) -> tuple[str, bool | None]:
         fields = None if isinstance(value, NotJson) else as_object(value)
         if fields is not None and isinstance(fields.get("output"), str):
             output = str(fields["output"])
-            metadata = as_object(fields.get("metadata")) or {}
-            code = metadata.get("exit_code")
+            code = fields_of(fields.get("metadata")).get("exit_code")
             return output, code != 0 if isinstance(code, int) else _failure_in(output)
     head, mark, rest = text.partition("Output:\n")
     if mark and len(head) <= _HEAD and (found := _EXIT.search(head)):

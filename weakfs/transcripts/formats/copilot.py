@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import attrs
 
 from weakfs.transcripts.call_parts import read_answer, read_call
-from weakfs.transcripts.json_lines import as_object
+from weakfs.transcripts.json_lines import as_object, fields_of
 from weakfs.transcripts.records import Answer, Found, Message, TranscriptCall
 
 _REWIND = "session.snapshot_rewind"
@@ -27,7 +27,7 @@ def is_copilot(message: Message) -> bool:
 
 def read_copilot(message: Message, line: int) -> Iterator[Found]:
     """Yield the call that a line starts, or the answer with which it completes one."""
-    data, kind = as_object(message.get("data")) or {}, message.get("type")
+    data, kind = fields_of(message.get("data")), message.get("type")
     if kind == "tool.execution_start":
         arguments = data.get("arguments")
         if isinstance(arguments, str) and not arguments.lstrip().startswith("{"):
@@ -53,10 +53,9 @@ def _read_completed(data: Message, line: int) -> Iterator[Found]:
 
 def directory_of(message: Message) -> str | None:
     """Return the session's directory according to an event, or `None` if it names none."""
-    data = as_object(message.get("data")) or {}
-    kind = message.get("type")
+    data, kind = fields_of(message.get("data")), message.get("type")
     if kind in ("session.start", "session.resume"):
-        data = as_object(data.get("context")) or {}
+        data = fields_of(data.get("context"))
     elif kind != "session.context_changed":
         return None
     cwd = data.get("cwd")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from weakfs.transcripts.json_lines import fields_of, items_of
 from weakfs.transcripts.programs.program import (
     Program,
     read_arguments,
@@ -13,7 +14,7 @@ from weakfs.transcripts.programs.program import (
     shell_step,
     text_before_failure,
 )
-from weakfs.transcripts.programs.recorded_fields import Recorded, fields_of, items_of, whole
+from weakfs.transcripts.programs.recorded_fields import Recorded, whole
 from weakfs.transcripts.reconstruction.changed_lines import skeleton_of
 from weakfs.transcripts.reconstruction.claude_edit_rules import Edit, recorded_outcome
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text

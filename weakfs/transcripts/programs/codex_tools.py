@@ -12,8 +12,9 @@ from weakfs.class_decorators import frozen
 from weakfs.editing import PatchError
 from weakfs.editing.patches.formats.v4a import parse_v4a
 from weakfs.editing.patches.operations import UpdateFile
+from weakfs.transcripts.json_lines import fields_of
 from weakfs.transcripts.programs.program import Program, read_arguments, said_in, search_step, shell_step
-from weakfs.transcripts.programs.recorded_fields import OutsideRoot, Recorded, fields_of, whole
+from weakfs.transcripts.programs.recorded_fields import OutsideRoot, Recorded, whole
 from weakfs.transcripts.programs.shell_commands import (
     PatchCommand,
     ShowCommand,

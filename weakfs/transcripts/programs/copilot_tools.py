@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from weakfs.transcripts.json_lines import items_of
 from weakfs.transcripts.programs.program import Program, said_in, shell_step, text_before_failure
-from weakfs.transcripts.programs.recorded_fields import Recorded, items_of, whole
+from weakfs.transcripts.programs.recorded_fields import Recorded, whole
 from weakfs.transcripts.reconstruction.claude_edit_rules import Edit
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.numbered_text import numbered_lines

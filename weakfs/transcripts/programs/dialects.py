@@ -9,8 +9,10 @@ from attrs import field
 from weakfs.class_decorators import frozen
 from weakfs.editing import NoChange, replace
 from weakfs.editing.patches.apply import apply_patch_as_codex
+from weakfs.editing.patches.matching.text_search import with_pieces
 from weakfs.filesystem import Filesystem
 from weakfs.messages import plural
+from weakfs.reducers.merging.line_merge import common_ends
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
@@ -24,7 +26,6 @@ from weakfs.transcripts.reconstruction.claude_edit_rules import (
     old_text_of,
     worked_on,
 )
-from weakfs.transcripts.reconstruction.file_text import common_prefix
 
 
 @frozen
@@ -146,16 +147,10 @@ def _edited(text: str, edit: Edit) -> tuple[str, str]:
     if done.how != "exact":
         return done.text, done.how
     # The places are found by our rules; the text inserted there is used as it was sent.
-    parts: list[str] = []
-    end = 0
-    for start, stop in done.spans:
-        parts += (text[end:start], edit.new)
-        end = stop
-    return "".join((*parts, text[end:])), done.how
+    return with_pieces(text, ((start, stop, edit.new) for start, stop in done.spans)), done.how
 
 
 def _write_difference(fs: Filesystem, path: str, old: bytes, new: bytes) -> None:
     """Write only what differs, so that the record of it is as small as the change."""
-    start = common_prefix(old, new)
-    tail = common_prefix(old[start:][::-1], new[start:][::-1])
-    fs.splice(path, [(start, len(old) - tail, new[start : len(new) - tail])])
+    start, end = common_ends(old, new)
+    fs.splice(path, [(start, len(old) - end, new[start : len(new) - end])])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from weakfs.class_decorators import define
 from weakfs.transcripts import Source, TranscriptCall
+from weakfs.transcripts.json_lines import fields_of
 from weakfs.transcripts.path_mapping import Outside, below_root
 from weakfs.transcripts.reconstruction.recorded_calls import NotPerformed
 
@@ -50,16 +49,6 @@ class Recorded:
             return below_root(value, self.source, workdir=workdir)
         except Outside as error:
             raise OutsideRoot(str(error)) from None
-
-
-def fields_of(value: object) -> dict[str, object]:
-    """Return a JSON object; an empty one for any other value."""
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def items_of(value: object) -> list[object]:
-    """Return a JSON list; an empty one for any other value."""
-    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def whole(value: object) -> int | None:

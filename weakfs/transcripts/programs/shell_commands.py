@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from posixpath import join
 
 from weakfs.class_decorators import frozen
-from weakfs.transcripts.programs.recorded_fields import items_of
+from weakfs.transcripts.json_lines import items_of
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 _PATCHERS = frozenset({"apply_patch", "applypatch"})

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from weakfs.class_decorators import frozen
+from weakfs.reducers.merging.line_merge import common_ends
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -52,17 +53,5 @@ def first_difference(path: str, ours: Text, theirs: Text) -> Difference:
     """Return the position of the first byte in which two texts differ. O(text)."""
     one = (ours if isinstance(ours, str) else "").encode()
     other = (theirs if isinstance(theirs, str) else "").encode()
-    same = common_prefix(one, other)
+    same, _ = common_ends(one, other)
     return Difference(path, same, one.count(b"\n", 0, same) + 1)
-
-
-def common_prefix(one: bytes, other: bytes) -> int:
-    """Return the length of the common prefix of two texts, by bisection rather than byte by byte."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

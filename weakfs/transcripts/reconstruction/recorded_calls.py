@@ -56,8 +56,10 @@ class NotPerformed(Exception):
     """A recorded call is not run; the message says why.
 
     `after` has what the recording nevertheless says about files, `UNKNOWN` for those that changed in a way that is not
-    recorded.
+    recorded. `runs_program` says that the call may have changed any other file too.
     """
+
+    runs_program = False
 
     def __init__(self, reason: str, after: Texts | None = None) -> None:
         self.after: Texts = {} if after is None else after
@@ -65,7 +67,7 @@ class NotPerformed(Exception):
 
 
 class NoCounterpart(NotPerformed):
-    """A call to a tool without a counterpart; `runs_program` says that it may have changed any file."""
+    """A call to a tool without a counterpart."""
 
     def __init__(self, reason: str, *, runs_program: bool) -> None:
         self.runs_program = runs_program

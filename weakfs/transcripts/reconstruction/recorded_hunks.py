@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import cast
+from io import StringIO
 
 from weakfs.class_decorators import frozen
+from weakfs.transcripts.json_lines import as_list, fields_of, items_of
 
 _HEAD = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _UNENDED = "\\"
@@ -23,24 +24,17 @@ class Hunk:
 
 def read_structured(value: object) -> tuple[Hunk, ...] | None:
     """Parse a `structuredPatch`; `None` if it is invalid or empty."""
-    if not isinstance(value, list) or not value:
-        return None
     hunks: list[Hunk] = []
-    for entry in cast("list[object]", value):
-        if not isinstance(entry, dict):
+    for fields in map(fields_of, items_of(value)):
+        start, lines = fields.get("oldStart"), as_list(fields.get("lines"))
+        if not isinstance(start, int) or lines is None:
             return None
-        fields = cast("dict[str, object]", entry)
-        start, lines = fields.get("oldStart"), fields.get("lines")
-        if not isinstance(start, int) or not isinstance(lines, list):
-            return None
-        texts = [line for line in cast("list[object]", lines) if isinstance(line, str)]
-        if len(texts) != len(cast("list[object]", lines)):
-            return None
+        texts = [line for line in lines if isinstance(line, str)]
         hunk = _hunk(start, fields.get("oldLines") == 0, texts)
-        if hunk is None:
+        if hunk is None or len(texts) != len(lines):
             return None
         hunks.append(hunk)
-    return tuple(hunks)
+    return tuple(hunks) or None
 
 
 def read_unified(text: str) -> tuple[Hunk, ...] | None:
@@ -98,9 +92,7 @@ def _hunk(start: int, is_insertion: bool, lines: Iterable[str]) -> Hunk | None:
 
 def lines_of(text: str) -> list[str]:
     """Split a text at `\\n` and nothing else, keeping the line endings."""
-    lines = [line + "\n" for line in text.split("\n")]
-    last = lines.pop().removesuffix("\n")
-    return [*lines, last] if last else lines
+    return StringIO(text, newline="\n").readlines()
 
 
 def apply_hunks(text: str, hunks: Iterable[Hunk]) -> str | None:

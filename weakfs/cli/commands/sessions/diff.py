@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -23,16 +23,11 @@ from weakfs.cli.options import (
 from weakfs.cli.output import Output
 from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
 from weakfs.filesystem import normalize
-from weakfs.history.tree_patch import differences, file_changes, patch
+from weakfs.history.tree_patch import LETTERS, ChangeKind, differences, file_changes, patch
 from weakfs.reducers import FileTree, TreeDiff
 
 STYLES = {b"+": "green", b"-": "red", b"@": "cyan"}
-LOOKS = {
-    "added": ("A", "green"),
-    "removed": ("D", "red"),
-    "changed": ("M", "yellow"),
-    "moved": ("R", "cyan"),
-}
+COLOURS: Mapping[ChangeKind, str] = {"added": "green", "removed": "red", "changed": "yellow", "moved": "cyan"}
 HEADERS = (b"+++ ", b"--- ", b"diff ")
 
 
@@ -100,7 +95,7 @@ def diff_command(
 class Difference:
     """One entry that differs, and its origin if it moved."""
 
-    change: str
+    change: ChangeKind
     path: str
     source: str | None = None
 
@@ -109,7 +104,7 @@ def show_names(out: Output, found: TreeDiff) -> None:
     """Print one line for each entry that differs: `A`, `D`, `M` or `R`, and its path."""
     for one in sorted(named(found), key=lambda one: one.path):
         origin = "" if one.source is None else f"{shown(one.source)} -> "
-        out.line(LOOKS[one.change], f"  {origin}{shown(one.path)}")
+        out.line((LETTERS[one.change], COLOURS[one.change]), f"  {origin}{shown(one.path)}")
 
 
 def show_texts(out: Output, before: FileTree, after: FileTree, found: TreeDiff) -> None:

@@ -15,7 +15,6 @@ from weakfs.cli.output import Output
 if TYPE_CHECKING:
     from weakfs import Session
 
-SIGNS = {"added": "A", "removed": "D", "changed": "M", "moved": "R"}
 # The maximum length of a target in the table, in characters.
 MAX_TARGET = 40
 
@@ -68,6 +67,7 @@ def timeline_command(
     from weakfs.cli.sessions import load
     from weakfs.history.descriptions import short_action
     from weakfs.history.timeline_rows import TimelineRow, timeline
+    from weakfs.history.tree_patch import LETTERS
 
     if full_screen:
         return _show_full_screen(file, registry, max_expansion)
@@ -110,7 +110,7 @@ def timeline_command(
         out.line("  ".join(line[place] for place in used if line[place]))
         for one in row.files:
             origin = "" if one.source is None else f"{shown(one.source)} -> "
-            out.line(f"    {SIGNS[one.change]}  {origin}{shown(one.path)}")
+            out.line(f"    {LETTERS[one.change]}  {origin}{shown(one.path)}")
     return DONE
 
 

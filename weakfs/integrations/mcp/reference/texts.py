@@ -8,6 +8,7 @@ from datetime import datetime
 from unicodedata import normalize
 
 from weakfs.editing.unified_hunks import hunk_bodies
+from weakfs.reducers.merging.line_merge import split_lines
 
 CONTEXT = 4
 _UNITS = ("B", "KB", "MB", "GB", "TB")
@@ -76,18 +77,13 @@ def _indent(line: str) -> str:
 
 def fenced_diff(name: str, before: str, after: str) -> str:
     """Return the difference of two texts with LF line endings in a code fence, as the reference server does."""
-    old, new = _lines(before), _lines(after)
+    old, new = (split_lines(text.encode("utf-8", "surrogatepass")) for text in (before, after))
     head = f"Index: {name}\n{'=' * 67}\n--- {name}\toriginal\n+++ {name}\tmodified\n"
     diff = head + b"".join(_hunks(old, new)).decode("utf-8", "surrogatepass")
     fence = "```"
     while fence in diff:
         fence += "`"
     return f"{fence}diff\n{diff}{fence}\n\n"
-
-
-def _lines(text: str) -> list[bytes]:
-    parts = text.encode("utf-8", "surrogatepass").split(b"\n")
-    return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
 def _hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:

@@ -87,10 +87,7 @@ def _entries(session: Session, wanted: Selection) -> Iterable[Entry]:
     """Yield the entries that have a row, in order."""
     calls = calls_of(session)
     by_record = {call.record.seq: call for call in calls if call.record is not None}
-    owned = {
-        seq for call in calls if call.first is not None and call.last is not None
-        for seq in range(call.first, call.last + 1)
-    }  # fmt: skip
+    owned = {seq for call in calls for seq in call.records}
     matching = None if wanted.is_everything else selected(session, wanted)
     if matching is None or (wanted.path is None and wanted.filesystem is None):
         yield from (call for call in calls if call.record is None and wanted.cause in (None, call.call.call_id))
@@ -113,9 +110,7 @@ def _is_wanted(call: NumberedCall, record: Record, matching: set[int], wanted: S
         return False
     if record.seq in matching and wanted.path is None:
         return True
-    if call.first is None or call.last is None:
-        return False
-    return any(seq in matching for seq in range(call.first, call.last + 1))
+    return any(seq in matching for seq in call.records)
 
 
 def _key(entry: Entry) -> int | None:
