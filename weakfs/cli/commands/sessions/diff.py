@@ -27,7 +27,7 @@ from weakfs.history.tree_patch import LETTERS, ChangeKind, differences, file_cha
 from weakfs.reducers import FileTree, TreeDiff
 
 STYLES = {b"+": "green", b"-": "red", b"@": "cyan"}
-COLOURS: Mapping[ChangeKind, str] = {"added": "green", "removed": "red", "changed": "yellow", "moved": "cyan"}
+COLORS: Mapping[ChangeKind, str] = {"added": "green", "removed": "red", "changed": "yellow", "moved": "cyan"}
 HEADERS = (b"+++ ", b"--- ", b"diff ")
 
 
@@ -104,7 +104,7 @@ def show_names(out: Output, found: TreeDiff) -> None:
     """Print one line for each entry that differs: `A`, `D`, `M` or `R`, and its path."""
     for one in sorted(named(found), key=lambda one: one.path):
         origin = "" if one.source is None else f"{shown(one.source)} -> "
-        out.line((LETTERS[one.change], COLOURS[one.change]), f"  {origin}{shown(one.path)}")
+        out.line((LETTERS[one.change], COLORS[one.change]), f"  {origin}{shown(one.path)}")
 
 
 def show_texts(out: Output, before: FileTree, after: FileTree, found: TreeDiff) -> None:
