@@ -9,6 +9,7 @@ from weakfs.editing import HunkRejected, PatchReport, apply_patch
 
 FUNCTION = "def f():\n    x = 1\n    return x\n"
 NESTED = "def f():\n    x = 1\n    if x:\n        return x\n"
+BLOCK = "if a:\n    b\n    if e:\n        c\n"
 COMMENT = "/*\n * one\n * two\n */\n"
 
 FORMATS = ("v4a", "unified", "bare")
@@ -65,6 +66,7 @@ def test_a_removed_line_with_its_indentation_is_replaced(patch_format: str, cont
         (COMMENT, (" * one", "+* new", " * two"), "/*\n * one\n * new\n * two\n */\n"),
         (COMMENT, (" * one", "-* two", "+* 2"), "/*\n * one\n * 2\n */\n"),
         (COMMENT, (" * one", "- * two", "+ * 2"), "/*\n * one\n * 2\n */\n"),
+        (BLOCK, ("        c", "+   d"), "if a:\n    b\n    if e:\n        c\n    d\n"),
         (FUNCTION, ("    x = 1", "+   y = 2"), "def f():\n    x = 1\n    y = 2\n    return x\n"),
         (FUNCTION, ("    x = 1", "-   return x", "+   if x:", "+       return x"), NESTED),
     ],

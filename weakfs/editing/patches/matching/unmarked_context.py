@@ -7,6 +7,8 @@ from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.operations import Hunk
 
 _TRAILING_BLANKS = LEVELS.index("trailing blanks")
+# The number of lines before and after a hunk whose indentation is considered.
+NEARBY = 100
 
 
 def unmarked_lines(document: Document, hunk: Hunk, at: int) -> list[int]:
@@ -22,17 +24,30 @@ def unmarked_lines(document: Document, hunk: Hunk, at: int) -> list[int]:
 def is_dedented(document: Document, hunk: Hunk, at: int) -> bool:
     """Return whether a hunk at a place was given one blank too little in all its lines, not only in its context.
 
-    Removed lines show it. Without any, it is so if no new line has the indentation of an old line in the file, and
-    the outermost of them would have it with one more blank.
+    Indented lines that it removes show it. Without any, it is so if no new line has the indentation of an old line in
+    the file, and the outermost of them would have it with one more blank; the lines around the hunk decide if neither
+    is the case.
     """
-    there = document.lines[at : at + len(hunk.old)]
+    stop = at + len(hunk.old)
+    there = document.lines[at:stop]
     quoted = [line for line in hunk.lines if line[0] != "+"]
-    removed = [(line[1:], held) for line, held in zip(quoted, there, strict=True) if line[0] == "-" and held.strip()]
+    removed = [
+        (_indentation(line[1:]), _indentation(held))
+        for line, held in zip(quoted, there, strict=True)
+        if line[0] == "-" and held[:1].isspace() and held.strip()
+    ]
     if removed:
-        return any(_indentation(line) != _indentation(held) for line, held in removed)
-    old = {_indentation(line) for line in there if line.strip()}
+        return any(given != held for given, held in removed)
     new = {_indentation(line[1:]) for line in hunk.lines if line[0] == "+" and line[1:].strip()}
-    return bool(new) and new.isdisjoint(old) and f" {min(new, key=len)}" in old
+    if not new:
+        return False
+    for lines in (there, document.lines[max(0, at - NEARBY) : stop + NEARBY]):
+        old = {_indentation(line) for line in lines if line.strip()}
+        if not new.isdisjoint(old):
+            return False
+        if f" {min(new, key=len)}" in old:
+            return True
+    return False
 
 
 def _indentation(line: str) -> str:
