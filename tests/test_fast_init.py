@@ -14,8 +14,8 @@ from weakfs.class_decorators import frozen
 from weakfs.fast_init import MANY, fast_init
 
 
-def _doubled(pair: Pair) -> int:
-    return 2 * pair.first
+def _doubled(pair: Any) -> int:
+    return 2 * int(pair.first)
 
 
 @fast_init
@@ -95,6 +95,31 @@ def test_values_are_compared_copied_and_pickled() -> None:
     assert repr(pair) == "Pair(first=1, second='c', items=[2], double=2, note=None)"
     assert copy.deepcopy(pair) == pickle.loads(pickle.dumps(pair)) == attrs.evolve(pair) == pair
     assert attrs.evolve(pair, first=3).first == 3
+
+
+def test_derived_fields_are_computed_for_each_instance() -> None:
+    @fast_init
+    @frozen
+    class Derived:
+        first: int
+        double: int = attrs.field(init=False, default=attrs.Factory(_doubled, takes_self=True))
+        items: list[int] = attrs.field(init=False, factory=list[int])
+
+    made = [Derived(number) for number in range(MANY + 2)]
+    assert [one.double for one in made] == [2 * one.first for one in made]
+    assert attrs.evolve(made[-1], first=3).double == 6
+    assert len({id(one.items) for one in made}) == len(made)
+    with pytest.raises(TypeError, match=r"__init__\(\)"):
+        Derived(1, double=2)  # type: ignore[call-arg]  # this is what must fail
+
+
+def test_a_class_that_leaves_out_a_field_is_refused() -> None:
+    @frozen
+    class Unset:
+        x: int = attrs.field(init=False)
+
+    with pytest.raises(TypeError, match="cannot give Unset a faster __init__"):
+        fast_init(Unset)
 
 
 def test_a_class_that_converts_or_validates_is_refused() -> None:

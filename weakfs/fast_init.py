@@ -34,16 +34,18 @@ def open_class(cls: type) -> Any:
 def fast_init(cls: C) -> C:
     """Give a class made by `frozen` a faster `__init__`, which is compiled after a few calls.
 
-    A decorator for the line above `@frozen`. The class must neither convert nor validate its fields. Its subclasses are
-    initialized as before.
+    A decorator for the line above `@frozen`. The class must neither convert nor validate its fields, and fields that
+    are not arguments must have a factory. Its subclasses are initialized as before.
     """
     when_complete(cls, _count_calls)
     return cls
 
 
 def _count_calls(cls: Any) -> None:
-    if any(one.converter is not None or one.validator is not None or not one.init for one in attrs.fields(cls)):
-        raise TypeError(f"cannot give {cls.__name__} a faster __init__: it converts, validates or derives a field")
+    fields = attrs.fields(cls)
+    is_derived = all(one.init or hasattr(one.default, "takes_self") for one in fields)
+    if not is_derived or any(one.converter is not None or one.validator is not None for one in fields):
+        raise TypeError(f"cannot give {cls.__name__} a faster __init__: it converts, validates or leaves out a field")
     given = cls.__init__
     calls = 0
 
@@ -60,8 +62,8 @@ def _count_calls(cls: Any) -> None:
 
 def _compiled(cls: type, given: Any) -> Any:
     fields = attrs.fields(cls)
-    names = [cast(str, one.alias) for one in fields if not one.kw_only]
-    keywords = [cast(str, one.alias) for one in fields if one.kw_only]
+    names = [cast(str, one.alias) for one in fields if one.init and not one.kw_only]
+    keywords = [cast(str, one.alias) for one in fields if one.init and one.kw_only]
     known = {"_cls": cls, "_open": open_class(cls), "_become": _BECOME, "_given": given, "_NOTHING": attrs.NOTHING}
     lines = [
         f"def __init__({', '.join(['self', *names, *(['*', *keywords] if keywords else [])])}):",
@@ -74,7 +76,8 @@ def _compiled(cls: type, given: Any) -> Any:
         value = cast(str, one.alias)
         if hasattr(default, "takes_self"):
             known[f"_make_{one.name}"] = default.factory
-            value = f"_make_{one.name}({'self' if default.takes_self else ''}) if {value} is _NOTHING else {value}"
+            made = f"_make_{one.name}({'self' if default.takes_self else ''})"
+            value = f"{made} if {value} is _NOTHING else {value}" if one.init else made
         lines.append(f"    self.{one.name} = {value}")
     exec("\n".join([*lines, "    self.__class__ = _cls"]), known)
     init: Any = known["__init__"]

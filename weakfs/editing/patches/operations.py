@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from functools import cached_property
 
-from attrs import evolve
+from attrs import Factory, evolve, field
 
 from weakfs.class_decorators import frozen
 from weakfs.editing.patches.matching.line_index import Run
 from weakfs.fast_init import fast_init
 
 
+def _old(hunk: Hunk) -> list[str]:
+    return [line[1:] for line in hunk.lines if line[0] != "+"]
+
+
+def _runs(hunk: Hunk) -> list[Run]:
+    runs: list[Run] = []
+    added: list[str] = []
+    start = at = 0
+    for line in (*hunk.lines, " "):
+        mark = line[0]
+        if mark == " ":
+            if added or at > start:
+                runs.append((start, at, added))
+                added = []
+            start = at = at + 1
+        elif mark == "-":
+            at += 1
+        else:
+            added.append(line[1:])
+    return runs
+
+
 @fast_init
-@frozen(slots=False)  # attributes that are computed once are slow in classes with slots
+@frozen
 class Hunk:
     """Lines to find in a file, and their replacement.
 
@@ -23,6 +44,8 @@ class Hunk:
     number, from 0) had no mark and were taken as context; `body` is the line of the patch where the lines begin.
     `start` is the line (from 1) that a unified diff names; `old_unended` and `new_unended` are true if the diff says
     that the file ends without a newline. `notes` are sentences on what was ignored in parsing it.
+
+    `old` are the lines to find, and `runs` the runs of them to replace, counted from the first; not to be modified.
     """
 
     line: int
@@ -37,40 +60,19 @@ class Hunk:
     old_unended: bool = False
     new_unended: bool = False
     notes: tuple[str, ...] = ()
+    # Computed once: a patch needs them several times for each hunk.
+    old: list[str] = field(init=False, eq=False, repr=False, default=Factory(_old, takes_self=True))
+    runs: list[Run] = field(init=False, eq=False, repr=False, default=Factory(_runs, takes_self=True))
 
     @property
     def is_blank(self) -> bool:
         """Whether all its lines are empty: it is not a hunk, unless they are context."""
         return self.trailing_blanks == len(self.lines)
 
-    @cached_property
-    def old(self) -> list[str]:
-        """The lines to find; not to be modified. O(lines), computed once."""
-        return [line[1:] for line in self.lines if line[0] != "+"]
-
     @property
     def new(self) -> list[str]:
         """The lines after the change. O(lines)."""
         return [line[1:] for line in self.lines if line[0] != "-"]
-
-    @cached_property
-    def runs(self) -> list[Run]:
-        """The runs of lines to replace, counted from the first line to find; not to be modified. O(lines)."""
-        runs: list[Run] = []
-        added: list[str] = []
-        start = at = 0
-        for line in (*self.lines, " "):
-            mark = line[0]
-            if mark == " ":
-                if added or at > start:
-                    runs.append((start, at, added))
-                    added = []
-                start = at = at + 1
-            elif mark == "-":
-                at += 1
-            else:
-                added.append(line[1:])
-        return runs
 
     def with_context_unmarked(self, numbers: Container[int]) -> Hunk:
         """Return the hunk with the marks of these of its lines, if they are context, taken as part of the lines."""
@@ -96,7 +98,7 @@ class Hunk:
     def readings(self) -> tuple[Hunk, ...]:
         """Return its interpretations: empty lines at both ends as context, then only as separators of hunks."""
         first, last = self.leading_blanks, self.trailing_blanks
-        if self.is_blank or not (first or last):
+        if not (first or last) or self.is_blank:
             return (self,)
         # Around lines that are only added, empty lines separate hunks: as context they would match any blank line.
         if all(line[0] == "+" for line in self.lines[first : len(self.lines) - last]):

@@ -108,7 +108,7 @@ class Writing(Reading):
         with self.lock():
             canonical, leaf = self._file(path, "edit")
             size = end = size_of(leaf)
-            last = 0
+            last = written = 0
             for start, stop, content in chosen:
                 if not last <= start <= stop <= end:
                     raise ValueError(
@@ -116,12 +116,13 @@ class Writing(Reading):
                         f"{end} bytes; pass pieces in order, without overlap"
                     )
                 last = stop
+                written += len(content)
                 size += len(content) - (stop - start)
             self.limits.check_size(canonical, size)
             self._check_quota(canonical, size - end, 0)
             notes = self.apply(FileSpliced(canonical, chosen, self.now())) if chosen else ()
         self.notify_subscribers()
-        return WriteResult(canonical, sum(len(content) for _, _, content in chosen), "overwrite", notes or ())
+        return WriteResult(canonical, written, "overwrite", notes or ())
 
     def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
         """Create a directory, and missing parents unless `parents` is false."""
@@ -324,12 +325,14 @@ def _checked_pieces(path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> 
         chosen = [(start, stop, content) for start, stop, content in pieces]
     except (TypeError, ValueError) as error:
         raise TypeError(f"cannot edit {path!r}: {error}; pass pieces of (start, stop, content)") from None
+    made: list[tuple[int, int, bytes]] = []
     for start, stop, content in chosen:
         if type(start) is not int or type(stop) is not int or not isinstance(content, bytes | bytearray | memoryview):
             raise TypeError(
                 f"cannot edit {path!r}: {(start, stop, content)!r:.60} is not a piece; use two whole numbers and bytes"
             )
-    return tuple((start, stop, bytes(content)) for start, stop, content in chosen)
+        made.append((start, stop, bytes(content)))
+    return tuple(made)
 
 
 def _exists(path: str, verb: str) -> FileExistsError:

@@ -45,6 +45,8 @@ def lacks_newline(lines: Sequence[str], unended: Sequence[int], marks: str) -> b
 
     An earlier line cannot lack its newline, whatever the patch says.
     """
+    if not unended:
+        return False
     last = max((at for at in range(len(lines)) if lines[at][0] in marks), default=None)
     return last is not None and last in unended
 

@@ -236,7 +236,7 @@ class _Reader:
         self.at += at_end
         above = _empty_lines(lines) if first + 1 == start else 0
         below = _empty_lines(reversed(lines)) if above < len(lines) and not lines[-1] else 0
-        marked = tuple([" " + line if at in unmarked else line or " " for at, line in enumerate(lines)])
+        marked = tuple(_marked(lines, unmarked) if unmarked or "" in lines else lines)
         whole = marked[: len(marked) - below]
         old_unended, new_unended = lacks_newline(whole, unended, " -"), lacks_newline(whole, unended, " +")
         return Hunk(
@@ -293,6 +293,10 @@ class _Reader:
 
 def _from_root(path: str) -> str:
     return path.removeprefix("./").lstrip("/")
+
+
+def _marked(lines: list[str], unmarked: tuple[int, ...]) -> list[str]:
+    return [" " + line if at in unmarked else line or " " for at, line in enumerate(lines)]
 
 
 def _empty_lines(lines: Iterable[str]) -> int:

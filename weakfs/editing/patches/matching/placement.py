@@ -84,7 +84,8 @@ class Search:
         hunk = place.hunk
         self.taken += place.changes
         changed_up_to = place.cursor
-        self.taken_up_to = max(self.taken_up_to, changed_up_to)
+        if changed_up_to > self.taken_up_to:
+            self.taken_up_to = changed_up_to
         # Lines added at the end, without any context in the hunk, do not block later hunks.
         if hunk.start is not None or hunk.old or place.anchor is not None:
             self.cursor = changed_up_to

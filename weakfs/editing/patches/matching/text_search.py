@@ -42,7 +42,9 @@ class TextSearch:
             return -1
         self._found, self._wanted, self._offset = lines, wanted, found
         self._at = at = start + self._text.count("\n", offset, found)
-        self._remember(bisect_right(self._lines, at), at, found)
+        after = bisect_right(self._lines, at)
+        self._lines.insert(after, at)
+        self._offsets.insert(after, found)
         return at
 
     def occurs_again(self, lines: Sequence[str], at: int) -> bool:
@@ -65,12 +67,9 @@ class TextSearch:
                 offset = self._text.find("\n", offset + 1)
                 at += 1
             if offset >= 0:
-                self._remember(after, line, offset)
+                self._lines.insert(after, line)
+                self._offsets.insert(after, offset)
         return offset
-
-    def _remember(self, place: int, line: int, offset: int) -> None:
-        self._lines.insert(place, line)
-        self._offsets.insert(place, offset)
 
 
 def _joined(lines: Sequence[str]) -> str:
