@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import itemgetter
+from typing import cast
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.directory import Remembering
-from weakfs.reducers.tree.leaf import CONTENT, is_file
+from weakfs.reducers.tree.leaf import CONTENT, NO_FILE
 from weakfs.reducers.tree.node import FileTree, Listing, Node
 
 _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
@@ -37,23 +38,23 @@ def listing(tree: FileTree) -> Listing:
 
 def listing_of(entries: Iterable[tuple[str, Node]]) -> Listing:
     """Return the listing of a directory with these entries: links, FIFOs and the like are left out."""
-    return _listing(maps.pair(dict(entries)))
+    by_name = in_path_order(entries)
+    found = [pair for pair in by_name if type(pair[1]) is FileTree or type(pair[1][CONTENT]) not in NO_FILE]
+    shown = [_remembering(node) for _, node in found]
+    is_plain = len(found) == len(by_name) and all(type(one) is bytes for one in shown)
+    size = sum(map(len, cast("list[bytes]", shown))) if is_plain else None
+    return tuple([name for name, _ in found]), tuple(shown), size
 
 
 def _listing(pair: maps.Children) -> Listing:
     places, nodes = pair
     for node in nodes:
         if type(node) is FileTree or type(node[CONTENT]) is not bytes:
-            return _mixed(zip(places, nodes, strict=True))
+            return listing_of(zip(places, nodes, strict=True))
     # Optimized for speed: most directories are of this kind, and the first search builds the listings of all of them.
     names = tuple(sorted(places))
     contents = tuple([nodes[places[name]][CONTENT] for name in names])
     return names, contents, sum(map(len, contents))
-
-
-def _mixed(entries: Iterable[tuple[str, Node]]) -> Listing:
-    found = [(name, node) for name, node in in_path_order(entries) if type(node) is FileTree or is_file(node)]
-    return tuple([name for name, _ in found]), tuple([_remembering(node) for _, node in found]), None
 
 
 def in_path_order(entries: Iterable[tuple[str, Node]]) -> list[tuple[str, Node]]:

@@ -180,7 +180,11 @@ class ReadableDirectory(HeldDirectory):
         descriptor = self.open_directory(segments)
         try:
             with os.scandir(descriptor) as listing:
-                return [(canonical_name(entry.name), _kind_of(entry)) for entry in _checked_between(listing)]
+                entries = _checked_between(listing)
+                return [
+                    (canonical_name(entry.name), "file" if entry.is_file(follow_symlinks=False) else _other_kind(entry))
+                    for entry in entries
+                ]
         finally:
             os.close(descriptor)
 
@@ -258,9 +262,7 @@ def _strides(listing: Iterator[os.DirEntry[str]]) -> Iterator[list[os.DirEntry[s
         yield some
 
 
-def _kind_of(entry: os.DirEntry[str]) -> Kind:
-    if entry.is_file(follow_symlinks=False):
-        return "file"
+def _other_kind(entry: os.DirEntry[str]) -> Kind:
     if entry.is_dir(follow_symlinks=False):
         return "directory"
     return "link" if entry.is_symlink() else "other"
