@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from errno import EACCES, EBUSY, EINVAL, EISDIR, ELOOP, ENOTDIR, EROFS
-from typing import cast
+from typing import Self, TypeVar, cast
 
 from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault, no_directory, not_found, quoted
@@ -17,6 +17,8 @@ from weakfs.reducers.tree.repeated_subtrees import check_repeats
 # The maximum number of links followed for one path, the same as on Linux.
 MAX_LINKS = 40
 
+F = TypeVar("F")
+
 # A path after following links, its segments, and the node there.
 Place = tuple[str, Segments, Node | None]
 
@@ -25,6 +27,17 @@ def canonical_path(fs: object, path: str | os.PathLike[str]) -> str:
     """Return the canonical form that a path has in a filesystem, whether or not there is an entry."""
     parse: Callable[[str | os.PathLike[str]], paths.Parsed] = getattr(fs, "_parse", paths.parse)
     return parse(path)[0]
+
+
+def by_canonical_paths(fs: F) -> F:
+    """Return a filesystem for paths that it returned itself, and takes none of them for a path on the host.
+
+    Below a host root `/app`, the canonical path `/app/main.py` is the file `/app/app/main.py`, and as an argument
+    `/app/main.py`.
+    """
+    # Of the class: a wrapper that passes unknown attributes on would be left out.
+    make: Callable[[F], F] | None = getattr(type(fs), "_by_canonical_paths", None)
+    return fs if make is None else make(fs)
 
 
 class PathLookup(FilesystemPrimitives):
@@ -53,6 +66,10 @@ class PathLookup(FilesystemPrimitives):
     def _below_host_root(self, path: str) -> str | None:
         """Return the path, in this filesystem, of a file given by its path on the host; `None` for any other path."""
         return None
+
+    def _by_canonical_paths(self) -> Self:
+        """See `by_canonical_paths`; for backends that also accept other paths."""
+        return self
 
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
         """Look up a path. A link on the way, or at the end if `follow`, is followed if the policy allows it."""

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from typing import TypeVar
 
 import attrs
@@ -141,6 +142,11 @@ class HostFilesystem(HostFiles):
         session.attach(self._external)
         spellings = {root.path, os.path.abspath(given)} - {"/"}
         self._prefixes = tuple(f"{spelling}/" for spelling in sorted(spellings, key=len, reverse=True))
+
+    def _by_canonical_paths(self: Self) -> Self:
+        made = copy(self)
+        made._prefixes = ()
+        return made
 
     def _snapshot_kinds(self, kind: str) -> Kinds:
         return Kinds(self._root, kind)

@@ -22,7 +22,7 @@ from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.primitives import UNSEARCHABLE, Searched
 from weakfs.platforms import garbage_collection_paused
 from weakfs.processes.background import BackgroundProcesses
-from weakfs.reducers.apply import REDUCERS, reduce
+from weakfs.reducers.apply import REDUCERS, reduce, segments_of
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -258,13 +258,14 @@ class HostFiles(HostPaths):
 
     def _place(self, path: str, *, follow: bool) -> Place:
         """Return where a path leads, and the status of what is there."""
-        segments = self._parse(path)[1]
+        # Canonical already: parsing it again would take one that starts like the root for a host path.
+        segments = segments_of(path)
         status = self._status(path, segments)
         # An entry that is not a link, or a free name in a directory, does not lead anywhere else.
         above = self._status(path, segments[:-1]) if status is None else None
         is_free = above is not None and stat.S_ISDIR(above.st_mode)
         if not is_free and (status is None or stat.S_ISLNK(status.st_mode)):
-            segments = self._locate(path, follow=follow)[1]
+            segments = self._locate_parsed((path, segments), follow)[1]
             status = self._status(path, segments)
         return segments, status
 

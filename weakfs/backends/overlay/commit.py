@@ -10,6 +10,7 @@ from typing import cast
 
 from weakfs.filesystem import BaseFilesystem, Filesystem, Note
 from weakfs.filesystem.errors import fault
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryPut
@@ -34,6 +35,7 @@ def refuse_inside_transaction(lower: Filesystem, session: Session) -> None:
 
 def write_down(lower: Filesystem, session: Session, below: FileTree, now: FileTree) -> None:
     """Make the lower filesystem match the overlay; if anything fails, it is left unchanged."""
+    lower = by_canonical_paths(lower)
     with _all_or_nothing(lower, session):
         changes = sorted(differences(below, now), key=lambda change: change[0])
         for path, old, new in changes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from typing import cast
+from copy import copy
+from typing import Self, cast
 
 from weakfs.backends.deep_recursion import Steps, run
 from weakfs.backends.mounted import MountedFilesystem
@@ -26,6 +27,7 @@ from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy
 from weakfs.filesystem.paths import Parsed
 from weakfs.filesystem.registry import check_bound
 from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
+from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import Leaf, content_of
@@ -164,6 +166,11 @@ class OverlayFilesystem(SessionFilesystem):
     def _below_host_root(self, path: str) -> str | None:
         return self._lower._below_host_root(path)
 
+    def _by_canonical_paths(self) -> Self:
+        made = copy(self)
+        made._lower = self._lower._by_canonical_paths()
+        return made
+
     def read_view(self) -> BaseFilesystem:
         session = self._session
         if isinstance(session, SessionView):
@@ -199,7 +206,7 @@ class OverlayFilesystem(SessionFilesystem):
         return [*((name, node) for name, node in below if held._entry(name) is None), *own]
 
     def content(self, path: str, leaf: Leaf) -> bytes:
-        segments = self._parse(path)[1]
+        segments = segments_of(path)
         if Layers(self._upper(), self._lower).held(segments) is not None:
             return content_of(leaf)
         return self._lower.content(path, leaf)
@@ -209,7 +216,7 @@ class OverlayFilesystem(SessionFilesystem):
         return canonical, self._record_read(canonical, leaf, verb)
 
     def _record_read(self, path: str, leaf: Leaf, verb: str) -> Leaf:
-        segments = self._parse(path)[1]
+        segments = segments_of(path)
         if verb != "read" or Layers(self._upper(), self._lower).held(segments) is not None:
             return leaf
         content = self._lower.content(path, leaf)

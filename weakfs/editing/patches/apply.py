@@ -71,9 +71,9 @@ def _apply(fs: Filesystem, patch: str, patch_format: PatchFormat, dialect: Diale
         if stage.problems:
             raise refusal(stage.problems)
         steps = steps_of(stage.places)
-        check_planned(fs, steps)
+        check_planned(stage.fs, steps)
         if not dry_run:
-            commit(fs, steps)
+            commit(stage.fs, steps)
     return _report(stage, steps, dry_run)
 
 

@@ -11,7 +11,7 @@ from weakfs.class_decorators import frozen
 from weakfs.editing.patches.document import Document
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import missing_path as absence
-from weakfs.filesystem.path_lookup import canonical_path
+from weakfs.filesystem.path_lookup import by_canonical_paths, canonical_path
 from weakfs.filesystem.paths import is_within, join, normalize, parent
 from weakfs.filesystem.protocol import Filesystem, check_size
 from weakfs.filesystem.results import FileStat
@@ -57,7 +57,8 @@ class Places:
     """The entries at each path: looked up once, then as the operations leave them."""
 
     def __init__(self, fs: Filesystem) -> None:
-        self.fs = fs
+        self._given = fs
+        self.fs = by_canonical_paths(fs)
         self.now: dict[str, Entry | None] = {}
         self.giving_way: list[str] = []
         # Entries that the patch will delete or move are no obstacles: the order of files in a diff is irrelevant.
@@ -82,7 +83,7 @@ class Places:
                 raise Unusable(str(error)) from error
             if found == "/":
                 raise Unusable(f"cannot use {path!r}: it is the root; name a file inside it")
-        self._refuse_below_lost_link(canonical_path(self.fs, path))
+        self._refuse_below_lost_link(canonical_path(self._given, path))
         return found
 
     def _refuse_below_lost_link(self, path: str) -> None:
@@ -96,7 +97,7 @@ class Places:
                 )
 
     def _resolved(self, path: str) -> str:
-        lexical = canonical_path(self.fs, path)
+        lexical = canonical_path(self._given, path)
         if lexical.count("/") > DEEPEST:
             raise Unusable(
                 f"cannot use {lexical[:100]!r}: it is more than {DEEPEST} directories deep; use a shorter path"

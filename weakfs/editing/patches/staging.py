@@ -41,9 +41,9 @@ class Stage:
     """The state of the files after the operations so far, and the report on them."""
 
     def __init__(self, fs: Filesystem, dialect: Dialect) -> None:
-        self.fs = fs
         self.dialect = dialect
         self.places = Places(fs)
+        self.fs = self.places.fs
         self.problems: list[PatchProblem] = []
         self.touched: dict[str, None] = {}
         self.replaced: dict[str, None] = {}

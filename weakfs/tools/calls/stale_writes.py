@@ -10,6 +10,7 @@ from threading import Lock
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Filesystem
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.messages import clip, one_line
 from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
@@ -245,6 +246,7 @@ def _is_same(one: Version, other: Version) -> bool:
 def version_of(fs: Filesystem, path: str) -> str | None:
     """Return what identifies a file's contents, its digest unless it is very large; `None` if there is no file."""
     try:
+        fs = by_canonical_paths(fs)
         found = fs.read_bytes(path, limit=0)
         if found.size_bytes > MOST_HASHED:
             return f"{found.size_bytes} bytes of {fs.stat(found.path).modified_ns}"
@@ -256,7 +258,7 @@ def version_of(fs: Filesystem, path: str) -> str | None:
 def _content(fs: Filesystem, path: str) -> bytes | None:
     """Return the contents of a file: empty if there is no file, `None` if it is too large to compare."""
     try:
-        content = fs.read_bytes(path, limit=MOST_COMPARED + 1).content
+        content = by_canonical_paths(fs).read_bytes(path, limit=MOST_COMPARED + 1).content
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return b""
     except (OSError, ValueError):

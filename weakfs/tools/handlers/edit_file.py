@@ -14,6 +14,7 @@ from weakfs.editing import EditError, EmptyOldString
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import Filesystem
 from weakfs.filesystem.errors import absence_in, fault, not_found
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.filesystem.protocol import check_readable
 from weakfs.messages import clip, plural
 from weakfs.session.interruption import check_interrupted
@@ -123,6 +124,7 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
     except _Refused as refused:
         why = refused.error if may_show(fs, path) else refused.error.without_quotes()
         return _refused(path, why, refused.number, len(edits))
+    fs = by_canonical_paths(fs)
     for one in made:
         if one.done.count == 1 or one.done.count * PIECE + one.added < one.size:
             fs.splice(path, _in_bytes(one.text, one.done))

@@ -33,7 +33,7 @@ def rm_handler(params: RmParams, *, context: ToolContext) -> ToolResult[RmReceip
     """Remove a file, a link or a directory."""
     fs = require_filesystem(context)
     path = _path_of(fs, params.path)
-    removed = fs.delete(path, recursive=params.recursive)
+    removed = fs.delete(params.path, recursive=params.recursive)
     summary = f"Removed {path}" + (f" ({plural(removed, 'entry')})" if removed > 1 else "")
     return answer(RmReceipt(path=path, removed=removed, summary_text=summarize(summary)))
 
@@ -86,7 +86,7 @@ def mv_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
     """Move or rename an entry; a file at the destination is replaced."""
     fs = require_filesystem(context)
     source, existed = _path_of(fs, params.source), fs.exists(params.destination)
-    fs.move(source, params.destination)
+    fs.move(params.source, params.destination)
     return _transferred("Moved", source, fs.stat(params.destination).path, existed)
 
 
@@ -94,7 +94,7 @@ def cp_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
     """Copy an entry, including everything in a directory; a file at the destination is replaced."""
     fs = require_filesystem(context)
     source, existed = _path_of(fs, params.source), fs.exists(params.destination)
-    fs.copy(source, params.destination)
+    fs.copy(params.source, params.destination)
     return _transferred("Copied", source, fs.stat(params.destination).path, existed)
 
 

@@ -12,6 +12,7 @@ from attrs import evolve, field
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import Filesystem, GrepMatch, GrepResult
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.messages import clip, one_line, plural, printable
 from weakfs.search import compile_multiline, compile_pattern
 from weakfs.tools.blobs import BlobReference
@@ -236,7 +237,7 @@ def _lines_around(matches: Sequence[GrepMatch], params: GrepParams, context: Too
         return [line for match in matches for line in _lines_of(match)]
     made: list[_Line] = []
     for path, group in groupby(matches, key=lambda match: match.path):
-        text = _lines_in(require_filesystem(context), path)
+        text = _lines_in(by_canonical_paths(require_filesystem(context)), path)
         for match in group:
             own = list(_lines_of(match))
             first, last = match.line_number, match.line_number + len(own) - 1

@@ -12,7 +12,7 @@ from attrs import field
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import FileEntry, FileStat, Filesystem
-from weakfs.filesystem.path_lookup import canonical_path
+from weakfs.filesystem.path_lookup import by_canonical_paths, canonical_path
 from weakfs.messages import one_line, plural
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
@@ -68,6 +68,7 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
     top = fs.list(params.path)
     path = top[0].path.rpartition("/")[0] or "/" if top else canonical_path(fs, params.path)
     # One more than is shown, to learn whether there are more.
+    fs = by_canonical_paths(fs)
     below = list(islice(_levels(fs, top, params.depth), params.max_results + 1))
     entries = tuple(entry for _, entry in below[: params.max_results])
     truncated = len(below) > len(entries)

@@ -10,6 +10,7 @@ from attrs import evolve, field
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.filesystem.protocol import check_readable
 from weakfs.filesystem.results import count_lines
 from weakfs.messages import plural, printable
@@ -80,7 +81,7 @@ def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolRe
     if may_withhold(context, ("read",)):
         path = fs.read_bytes(params.path, limit=0).path
         if withheld(context, ("read",), (path,)):
-            return _read_withheld(fs, path, params, context)
+            return _read_withheld(by_canonical_paths(fs), path, params, context)
     by_lines = params.offset is not None or params.limit is not None
     by_bytes = params.offset_bytes is not None or params.max_bytes is not None
     if by_lines and (by_bytes or params.encoding == "bytes"):
@@ -155,7 +156,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
         path=found.path,
         content=found.content if kept is None else kept,
         truncated=found.truncated,
-        size_bytes=_encoded_size(found.content) if is_whole else fs.stat(found.path).size_bytes,
+        size_bytes=_encoded_size(found.content) if is_whole else by_canonical_paths(fs).stat(found.path).size_bytes,
         first_line=first,
         lines=count,
         total_lines=total,
@@ -189,7 +190,7 @@ def _read_image(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
         return None
     what = f"image ({media_type}, {plural(head.size_bytes, 'byte')})"
     most = MAX_IMAGE if context.capability is None else tighter(MAX_IMAGE, context.capability.max_inline_bytes)
-    found = fs.read_bytes(path, limit=most)
+    found = by_canonical_paths(fs).read_bytes(path, limit=most)
     if found.truncated:
         raise InlineTooLarge(
             f"cannot show the {what} {path!r}: {len(found.content)} bytes are allowed; make it smaller first"

@@ -334,7 +334,7 @@ def directory_path(fs: Filesystem, path: str) -> str:
     """Return a directory's canonical path; raises the errors of `ls`."""
     found = fs.stat(path)
     if not found.is_directory:
-        fs.list(found.path)
+        fs.list(path)
     return found.path
 
 

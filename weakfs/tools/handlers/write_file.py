@@ -10,6 +10,7 @@ from attrs import field
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import WriteMode
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.messages import plural
 from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
@@ -84,7 +85,7 @@ def write_file_handler(params: WriteFileParams, *, context: ToolContext) -> Tool
         path=done.path,
         written_bytes=done.bytes_written,
         created=created,
-        new_mtime_ns=fs.stat(done.path).modified_ns,
+        new_mtime_ns=by_canonical_paths(fs).stat(done.path).modified_ns,
         summary_text=summary,
     )
     return answer(receipt)

@@ -32,6 +32,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.filesystem.other_libraries import filesystem_hints
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.filesystem.paths import Parsed
 from weakfs.messages import a_type, plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
@@ -70,6 +71,9 @@ class GuardedFilesystem:
 
     def _parse(self, path: PathArg) -> Parsed:
         return self._primitives._parse(path)
+
+    def _by_canonical_paths(self) -> GuardedFilesystem:
+        return GuardedFilesystem(by_canonical_paths(self._inner), self._access)
 
     @property
     def mount_point(self) -> MountPoint | None:

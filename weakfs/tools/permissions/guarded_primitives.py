@@ -14,6 +14,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.path_lookup import PathLookup, Place
 from weakfs.filesystem.paths import Parsed, join
 from weakfs.filesystem.primitives import Searched
+from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, file, is_file, size_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments, path_of
@@ -143,7 +144,7 @@ class GuardedPrimitives(BaseFilesystem):
 
     def _check_hard_links(self, path: str) -> None:
         """Check a change under every name of the file: a hard link must not bypass a rule about another name."""
-        for segments in self._inner.hard_links(self._parse(path)[1]):
+        for segments in self._inner.hard_links(segments_of(path)):
             if not self._access.permits("write", path_of(segments)):
                 raise fault(
                     PermissionError,
@@ -177,7 +178,7 @@ class GuardedPrimitives(BaseFilesystem):
         """Check a deletion, entry by entry; return the number of deleted entries below the path."""
         if not self._access.policy.has_rule_for("write", "edit", "patch"):
             self._access.check("write", path)
-            segments = self._parse(path)[1]
+            segments = segments_of(path)
             if type(self._inner.lookup(segments)) is not FileTree:
                 return 0
             _, files, directories = self._inner.totals(segments)
@@ -189,11 +190,11 @@ class GuardedPrimitives(BaseFilesystem):
         return max(below, 0)
 
     def _tree(self, path: str) -> Iterable[tuple[str, Node]]:
-        self._inner._check_repeats(self._parse(path)[1])
+        self._inner._check_repeats(segments_of(path))
         stack = [path]
         while stack:
             here = stack.pop()
-            segments = self._parse(here)[1]
+            segments = segments_of(here)
             node = self._inner.lookup(segments)
             if node is None:
                 continue
