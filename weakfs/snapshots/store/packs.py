@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 from weakfs.platforms import NOT_A_REGULAR_FILE, open_regular_file
@@ -23,6 +23,7 @@ from weakfs.snapshots.store.atomic_files import open_temporary, remove
 HEADER = b"weakfs pack v1\n\0"
 END = b"weakfs pack end\n"
 ROW = struct.Struct("<32sQQ")
+ROW_DIGEST = struct.Struct("<32s16x")
 TAIL = struct.Struct("<QQ32s16s")
 SUFFIX = ".pack"
 
@@ -133,8 +134,31 @@ def open_pack(path: str) -> int:
         raise _damaged(path, "it is not a regular file") from None
 
 
-def read_index(path: str) -> list[tuple[bytes, int, int]]:
-    """Return the `(digest, offset, length)` of everything in a pack; raise `StoreDamaged` if it is incomplete."""
+class Rows:
+    """The index of a pack: the `(digest, offset, length)` of everything in it."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __iter__(self) -> Iterator[tuple[bytes, int, int]]:
+        return ROW.iter_unpack(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data) // ROW.size
+
+    def __getitem__(self, number: int) -> tuple[bytes, int, int]:
+        row: tuple[bytes, int, int] = ROW.unpack_from(self._data, number * ROW.size)
+        return row
+
+    def digests(self) -> list[bytes]:
+        """Return all digests, in the order of the rows."""
+        return [digest for (digest,) in ROW_DIGEST.iter_unpack(self._data)]
+
+
+def read_index(path: str) -> Rows:
+    """Return the index of a pack; raise `StoreDamaged` if the pack is incomplete."""
     descriptor = open_pack(path)
     try:
         size = os.fstat(descriptor).st_size
@@ -150,7 +174,7 @@ def read_index(path: str) -> list[tuple[bytes, int, int]]:
         os.close(descriptor)
     if sha256(rows).digest() != checksum:
         raise _damaged(path, "its index does not match the checksum")
-    return list(ROW.iter_unpack(rows))
+    return Rows(rows)
 
 
 def read_at(descriptor: int, offset: int, size: int) -> bytes:

@@ -30,7 +30,7 @@ class Usage:
     def __attrs_post_init__(self) -> None:
         index = self.store._index
         index.refresh()
-        self._in_packs = {digest: length for digest, (_, _, length) in index.places.items()}
+        self._in_packs = index.sizes()
         git = self.store.git
         self._in_git = dict(git.sizes(git.ids())) if git.is_there else {}
 
