@@ -72,6 +72,16 @@ def no_depth(line: NewLine, given: str, old: OldLine) -> DoubtfulIndentation:
     )
 
 
+def shared_depth(line: NewLine, old: OldLine) -> DoubtfulIndentation:
+    """Return the error for a new text with the outermost indentation of the file, unlike the old text."""
+    return DoubtfulIndentation(
+        f"its indentation contradicts that of the file: {quote(old.text)} is indented by {spoken(old.indent)} in the "
+        f"old text and by {spoken(old.actual or '')} on line {old.number} of the file, and the new text is indented "
+        f"like the file, from {quote(line.text)} on; give all lines, old and new, with the indentation of the file",
+        (old.number,),
+    )
+
+
 def spoken(indent: str) -> str:
     """Return an indentation in words."""
     if not indent:

@@ -12,7 +12,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from weakfs.editing.doubtful_indentation import DoubtfulIndentation, NewLine, OldLine, contradiction, no_depth, quote
+from weakfs.editing.doubtful_indentation import (
+    DoubtfulIndentation,
+    NewLine,
+    OldLine,
+    contradiction,
+    no_depth,
+    quote,
+    shared_depth,
+)
 from weakfs.editing.indentation import Indents, Pair, given_step, learn
 from weakfs.editing.line_context import LineContext, contexts, opened_at
 
@@ -168,8 +176,19 @@ class Reindentation:
                 not quoted and (one.indent, one.actual) != (other.indent, other.actual)
             ):
                 raise contradiction(one, other)
+        self._check_outermost()
         self._check_new()
         self._check_order()
+
+    def _check_outermost(self) -> None:
+        """Raise `DoubtfulIndentation` if the new text seems to have the file's indentation, and the old one has not."""
+        if self.are_lines or self.hangs or not self.new or not self.evidence:
+            return
+        old = min(self.evidence, key=lambda line: _width(line.indent))
+        number = min(range(len(self.new)), key=lambda number: _width(self.new[number].indent))
+        new = self.new[number]
+        if new.indent == old.actual != old.indent and _width(new.indent) != _width(self.of(number)):
+            raise shared_depth(new, old)
 
     def _check_new(self) -> None:
         """Raise `DoubtfulIndentation` if the new text is not indented as its own lines require."""
