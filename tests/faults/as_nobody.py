@@ -32,6 +32,43 @@ def fail_after_restoring(fs: HostFilesystem, path: str) -> None:
         print(fs.read("/d/a").content, fs.exists("/d/new"), oct(fs.stat("/d").mode))
 
 
+def fail_after_changing(fs: HostFilesystem, path: str) -> None:
+    """Change the entries of a directory in a transaction that fails."""
+    try:
+        with fs.session.transaction():
+            change_entries(fs, path)
+            raise RuntimeError
+    except RuntimeError as error:
+        print(*getattr(error, "__notes__", ()))
+
+
+def restore(fs: HostFilesystem, path: str) -> None:
+    """Restore a snapshot after the entries of a directory have changed."""
+    snapshot = fs.snapshot()
+    change_entries(fs, path)
+    print(*fs.restore(snapshot).notes)
+
+
+def fail_after_restore(fs: HostFilesystem, path: str) -> None:
+    """Restore a snapshot in a transaction that fails."""
+    snapshot = fs.snapshot()
+    change_entries(fs, path)
+    try:
+        with fs.session.transaction():
+            fs.restore(snapshot)
+            raise RuntimeError
+    except RuntimeError as error:
+        print(*getattr(error, "__notes__", ()))
+    fs.restore(snapshot)
+
+
+def change_entries(fs: HostFilesystem, path: str) -> None:
+    """Change, delete and create an entry of a directory."""
+    fs.write(f"{path}/a", "changed")
+    fs.delete(f"{path}/b")
+    fs.write(f"{path}/new", "new")
+
+
 def fail_after_deleting(fs: HostFilesystem, path: str) -> None:
     """Delete and move read-only directories, in a transaction that fails."""
     before = fs.tree().fingerprint
@@ -62,6 +99,9 @@ WORKS: dict[str, Callable[[HostFilesystem, str], object]] = {
     "chmod": lambda fs, path: fs.chmod(path, 0o600),
     "symlink": lambda fs, path: fs.symlink("x", path),
     "import": lambda fs, path: fs.import_bytes(InMemoryFilesystem().export_bytes()),
+    "restore": restore,
+    "fail after changing": fail_after_changing,
+    "fail after restore": fail_after_restore,
     "fail after restoring": fail_after_restoring,
     "fail after deleting": fail_after_deleting,
 }

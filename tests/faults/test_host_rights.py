@@ -126,6 +126,28 @@ def test_entries_that_the_user_may_not_change_stay(place: Path, as_nobody: AsNob
 
 
 @needs_root
+@pytest.mark.parametrize("what", ["fail after changing", "restore", "fail after restore"])
+def test_a_time_of_a_directory_of_another_user_that_cannot_be_put_back_is_reported(
+    place: Path, as_nobody: AsNobody, what: str
+) -> None:
+    directory = place / "root" / "d"
+    (directory / "b").write_text("b")
+    directory.chmod(0o777)
+    give_away(place, "d")
+    before = exact(record(place / "root"))
+
+    said, done = as_nobody(what, "/d")
+
+    assert done == "done"
+    lost = "put back" if what.startswith("fail") else "kept"
+    assert said.endswith(f"/d: its modification time could not be {lost}")
+    assert said.count("/d") == 1
+    after = exact(record(place / "root"))
+    assert after.pop(b"d")[:3] == before.pop(b"d")[:3]
+    assert after == before
+
+
+@needs_root
 @pytest.mark.parametrize("has_another_disk", [False, True])
 @pytest.mark.parametrize("foreign", ["d", "e/deep", "sticky"])
 def test_a_directory_with_entries_that_the_user_may_not_remove_is_not_deleted(

@@ -19,7 +19,7 @@ from weakfs.reducers.tree.leaf import CONTENT, DEVICE, MODE, MODIFIED_AT, Leaf, 
 from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of, with_mode
 from weakfs.reducers.tree.repeated_subtrees import Comparisons
 from weakfs.session.interruption import check_interrupted
-from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.directory import MODIFICATION_TIME, HostDirectory
 from weakfs.snapshots.directory.entries import check_name, temporary_name
 from weakfs.snapshots.directory.hard_links import COPIED_UP, DIFFERENT, HardLinks, Inode, SharedFile
 from weakfs.snapshots.undo_journal.cross_device_rename import rename_or_create
@@ -43,7 +43,14 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
         if new.mode & 0o300 != 0o300:
             # Logged, because an undo has to make it writable before it can put anything back into it.
             journal.status(segments)
-        disk.set_status(segments, mode=new.mode, modified_at=new.modified_at)
+        _finish(disk, journal, segments, new.mode, new.modified_at)
+
+
+def _finish(disk: HostDirectory, journal: Journal, segments: Segments, mode: int, modified_at: int) -> None:
+    """Set the permission bits and time of a directory whose entries are restored."""
+    disk.set_status(segments, mode=mode)
+    if not disk.stamp(segments, modified_at):
+        journal.note_lost(segments, MODIFICATION_TIME)
 
 
 def restore_entries(disk: HostDirectory, journal: Journal, now: FileTree, wanted: FileTree) -> None:
@@ -64,7 +71,7 @@ def restore_entries(disk: HostDirectory, journal: Journal, now: FileTree, wanted
                 disk.set_status(segments, mode=mode | 0o300)
     _change_all(disk, journal, plan)
     for segments, mode, at in reversed(held):
-        disk.set_status(segments, mode=mode, modified_at=at)
+        _finish(disk, journal, segments, mode, at)
 
 
 @define

@@ -147,6 +147,26 @@ def test_a_file_with_a_hard_link_outside_is_replaced_and_the_result_says_so(fs: 
     assert fs.write("/a", "again\n").notes == ()
 
 
+def through_a_stream(fs: HostFilesystem) -> None:
+    with fs.open("/a", "w") as stream:
+        stream.write("after\n")
+
+
+@pytest.mark.parametrize("change", [lambda fs: fs.chmod("/a", 0o600), through_a_stream], ids=["chmod", "stream"])
+def test_a_change_without_a_result_logs_that_a_hard_link_to_the_outside_was_broken(
+    fs: HostFilesystem, root: Path, change: Callable[[HostFilesystem], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    outside = root.parent / "outside"
+    os.link(root / "a", outside)
+    before = outside.stat().st_mode
+    change(fs)
+    assert (outside.stat().st_mode, outside.read_text()) == (before, "before\n")
+    assert "/a: it was a hard link to a file with a name outside this directory" in caplog.text
+    caplog.clear()
+    change(fs)
+    assert caplog.text == ""
+
+
 CHANGING: dict[str, dict[str, object]] = {
     "write_file": {"path": "a", "content": "after\n"},
     "edit_file": {"path": "a", "old_string": "before", "new_string": "after"},

@@ -49,11 +49,6 @@ class ContainerDirectory(HostDirectory):
         super().__init__(name, descriptor)
         self.owner = owner
 
-    @property
-    def lasting_inode(self) -> int | None:
-        """None: a container mounts its files anew each time that it starts."""
-        return None
-
     def on_created(self, directory: int, name: bytes) -> None:
         """Give a new entry its owner; a change of owner clears the set-id bits, which are set again."""
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)

@@ -231,6 +231,7 @@ class HostRoot:
             return True
         # On some mounts, a directory gets another inode number when it is first changed.
         self._identity = (own := os.fstat(self.directory.descriptor)).st_dev, own.st_ino
+        self.directory.lasting_inode = own.st_ino
         return (there.st_dev, there.st_ino) == self._identity
 
     def check_in_place(self) -> None:

@@ -117,7 +117,7 @@ def _set_mode(lower: Filesystem, path: str, mode: int, wanted: int) -> None:
 def _put(lower: Filesystem, path: str, leaf: Leaf) -> None:
     base = cast(BaseFilesystem, lower)
     base._refuse_if_read_only("write", path)
-    base.apply(EntryPut(path, tree_of({segments_of(path)[-1]: leaf}), base.now()))
+    _log(lower, base.apply(EntryPut(path, tree_of({segments_of(path)[-1]: leaf}), base.now())) or ())
 
 
 def _log(lower: Filesystem, notes: Iterable[Note]) -> None:

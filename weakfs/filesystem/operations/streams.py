@@ -102,5 +102,9 @@ class Streaming(Writing):
             return data if binary else io.TextIOWrapper(data, encoding=encoding, newline="\n")
         write_mode = _WRITE_MODES[mode[0]]
         self._writable_place(path, write_mode, create_parents)
-        raw = _Pending(lambda data: self.write_bytes(path, data, mode=write_mode, create_parents=create_parents))
+
+        def store(data: bytes) -> None:
+            self._warn_of(self.write_bytes(path, data, mode=write_mode, create_parents=create_parents).notes)
+
+        raw = _Pending(store)
         return raw if binary else cast(IO[str], _PendingText(raw, encoding))

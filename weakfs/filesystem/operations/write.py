@@ -9,13 +9,14 @@ from typing import get_args
 from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.operations.read import PathArg, Reading
-from weakfs.filesystem.results import WriteMode, WriteResult
+from weakfs.filesystem.results import Note, WriteMode, WriteResult
 from weakfs.messages import a_type, plural
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
     EntryDeleted,
     EntryMoved,
+    Event,
     FileAppended,
     FileSpliced,
     FileWritten,
@@ -124,6 +125,17 @@ class Writing(Reading):
         self.notify_subscribers()
         return WriteResult(canonical, written, "overwrite", notes or ())
 
+    def _change(self, event: Event) -> None:
+        """Make a change that has no result of its own: what files lost in the process is logged."""
+        self._warn_of(self.apply(event) or ())
+
+    def _warn_of(self, notes: Iterable[Note]) -> None:
+        for note in notes:
+            # Not imported above: few changes have notes.
+            import logging
+
+            logging.getLogger("weakfs.filesystem").warning("%s: %s", self.root, note)
+
     def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
         """Create a directory, and missing parents unless `parents` is false."""
         self._refuse_if_read_only("make", path)
@@ -135,7 +147,7 @@ class Writing(Reading):
                 raise _exists(canonical, "make the directory")
             nodes = self._check_new(canonical, segments, "make", parents)
             self._check_quota(canonical, 0, nodes)
-            self.apply(DirectoryMade(canonical, self.now()))
+            self._change(DirectoryMade(canonical, self.now()))
         self.notify_subscribers()
 
     def delete(self, path: PathArg, *, recursive: bool = False) -> int:
@@ -160,7 +172,7 @@ class Writing(Reading):
                         f"{plural(below, 'entry')} first, or use recursive=True",
                     )
                 count += below
-            self.apply(EntryDeleted(canonical, self.now()))
+            self._change(EntryDeleted(canonical, self.now()))
         self.notify_subscribers()
         return count
 
@@ -177,7 +189,7 @@ class Writing(Reading):
                 return
             # The moved entries are already counted: only the replaced file and new parents matter.
             self._check_quota(destination, size, nodes)
-            self.apply(EntryMoved(source, destination, self.now()))
+            self._change(EntryMoved(source, destination, self.now()))
         self.notify_subscribers()
 
     def copy(self, src: PathArg, dst: PathArg) -> None:
@@ -200,7 +212,7 @@ class Writing(Reading):
                     self._refuse_special(source, node, "copy")
                 size, nodes = size + size_of(node), nodes + 1
             self._check_quota(destination, size, nodes)
-            self.apply(EntryCopied(source, destination, self.now()))
+            self._change(EntryCopied(source, destination, self.now()))
         self.notify_subscribers()
 
     def _transfer(self, src: PathArg, dst: PathArg, verb: str) -> tuple[str | None, str, int, int]:
@@ -241,7 +253,11 @@ class Writing(Reading):
         return source, destination, size, nodes
 
     def chmod(self, path: PathArg, mode: int) -> None:
-        """Set permission bits, such as 0o755. In memory, they are stored but not enforced."""
+        """Set permission bits, such as 0o755. In memory, they are stored but not enforced.
+
+        A host's file that has another name (a hard link) outside the directory becomes a separate file first, because
+        that name must not change; a warning is logged.
+        """
         if type(mode) is not int or not 0 <= mode <= 0o7777:
             raise ValueError(
                 f"cannot set the mode of {path!r} to {mode!r}; use permission bits from 0 to 0o7777, such as 0o755"
@@ -249,7 +265,7 @@ class Writing(Reading):
         self._refuse_if_read_only("chmod", path)
         with self.lock():
             canonical, _, _ = self._existing(path, "chmod")
-            self.apply(ModeChanged(canonical, mode, self.now()))
+            self._change(ModeChanged(canonical, mode, self.now()))
         self.notify_subscribers()
 
     def symlink(self, target: str, path: PathArg) -> None:
@@ -268,7 +284,7 @@ class Writing(Reading):
                 raise _exists(canonical, "link")
             nodes = self._check_new(canonical, segments, "link", True)
             self._check_quota(canonical, 0, nodes)
-            self.apply(LinkMade(canonical, target, self.now()))
+            self._change(LinkMade(canonical, target, self.now()))
         self.notify_subscribers()
 
     def _writable_place(

@@ -19,16 +19,14 @@ from weakfs.snapshots.directory.entries import canonical_name
 from weakfs.snapshots.directory.held_directory import ABSENT, Parent
 from weakfs.snapshots.directory.nodes import ReadableDirectory
 
+# What a directory loses if its time may not be set, in notes.
+MODIFICATION_TIME = "modification time"
+
 
 class HostDirectory(ReadableDirectory):
     """A host directory whose entries can be read and changed."""
 
     __slots__ = ()
-
-    @property
-    def lasting_inode(self) -> int | None:
-        """The inode number of the directory itself; `None` if that may change while the directory stays the same."""
-        return os.fstat(self.descriptor).st_ino
 
     def on_created(self, directory: int, name: bytes) -> None:
         """Finish a new entry of an open directory before it can be seen at its path; for subclasses."""
@@ -179,12 +177,18 @@ class HostDirectory(ReadableDirectory):
         if modified_at is not None:
             os.utime(self.descriptor, ns=(modified_at, modified_at))
 
-    def stamp(self, segments: Segments, modified_at: int) -> None:
-        """Set a directory's modification time if it differs; skip one that belongs to another user."""
+    def stamp(self, segments: Segments, modified_at: int) -> bool:
+        """Set a directory's modification time if it differs. Return false if the user may not.
+
+        It belongs to another user, or entries may only be added to it.
+        """
         status = self.status(segments)
         if status is not None and status.st_mtime_ns != modified_at:
-            with suppress(PermissionError):
+            try:
                 self.set_status(segments, modified_at=modified_at)
+            except PermissionError:
+                return False
+        return True
 
     def make_readable(self, wanted: FileTree) -> None:
         """Make the entries below that belong to us readable, if `wanted` has their parent directories."""

@@ -378,7 +378,7 @@ class Journal:
             for frame, length in read_frames(stream, str(self._path)):
                 if frame["op"] != BEGUN:
                     self._frames.append((self._end, frame))
-                elif is_elsewhere(frame, os.fstat(self._log), self.disk.lasting_inode):
+                elif is_elsewhere(frame, os.fstat(self._log), os.fstat(self.disk.descriptor)):
                     return False
                 self._end += length
         self._inodes.read()

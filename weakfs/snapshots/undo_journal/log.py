@@ -60,14 +60,13 @@ def open_log(journal: str, flags: int = os.O_RDONLY, *, directory: int | None = 
 
 
 def begun(log: int, root: int | None) -> Frame:
-    """Return the first line of a log: the inode numbers of the log and of the directory that the work changes."""
+    """Return the first line of a log: the inode numbers of the log and, if it lasts, of the directory to be changed."""
     return {"op": BEGUN, "log": log, "root": root}
 
 
-def is_elsewhere(frame: Frame, log: os.stat_result, root: int | None) -> bool:
+def is_elsewhere(frame: Frame, log: os.stat_result, root: os.stat_result) -> bool:
     """Return whether a log is a copy, or another directory has taken the place of the one that the work changed."""
-    is_another_root = root is not None and frame["root"] not in (None, root)
-    return frame["log"] != log.st_ino or is_another_root
+    return frame["log"] != log.st_ino or frame["root"] not in (None, root.st_ino)
 
 
 def encoded(frame: Frame, offset: int) -> bytes:

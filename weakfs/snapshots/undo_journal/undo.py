@@ -12,7 +12,7 @@ from errno import EACCES, EDQUOT, EMLINK, ENOSPC, ENOTSUP, EOPNOTSUPP, EPERM, EX
 from weakfs.class_decorators import frozen
 from weakfs.filesystem.results import Note
 from weakfs.reducers.tree.node import Segments, path_of
-from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.directory import MODIFICATION_TIME, HostDirectory
 from weakfs.snapshots.directory.entries import remove as remove_entry
 from weakfs.snapshots.directory.entries import rename, temporary_name
 from weakfs.snapshots.directory.hard_links import find_names
@@ -138,7 +138,7 @@ class UndoStep:
             self.disk.link(source, temporary)
             self.disk.rename(temporary, segments)
         if parent is not None:
-            self.disk.stamp(segments[:-1], parent.st_mtime_ns)
+            self._stamp(segments[:-1], parent.st_mtime_ns)
 
     @contextmanager
     def _temporary(self, segments: Segments) -> Iterator[Segments]:
@@ -236,13 +236,24 @@ class UndoStep:
     def _set_back(self, segments: Segments, mode: int, at: int) -> None:
         status = self.disk.status(segments)
         # If it was never changed, we may lack the permission to set it.
-        if status is not None and (stat.S_IMODE(status.st_mode), status.st_mtime_ns) != (mode, at):
+        if status is None or (stat.S_IMODE(status.st_mode), status.st_mtime_ns) == (mode, at):
+            return
+        if stat.S_ISDIR(status.st_mode):
+            self.disk.set_status(segments, mode=mode)
+            self._stamp(segments, at)
+        else:
             self.disk.set_status(segments, mode=mode, modified_at=at)
 
     def _set_times(self, frame: Frame, *paths: Segments) -> None:
         for segments, at in zip(paths, frame["parents"], strict=False):
             with suppress(FileNotFoundError, NotADirectoryError):
-                self.disk.stamp(segments[:-1], at)
+                self._stamp(segments[:-1], at)
+
+    def _stamp(self, segments: Segments, at: int) -> None:
+        """Set a directory's modification time, or note that the user may not."""
+        note = Note(path_of(segments), f"its {MODIFICATION_TIME} could not be put back")
+        if not self.disk.stamp(segments, at) and note not in self.notes:
+            self.notes.append(note)
 
 
 def identity(status: os.stat_result) -> list[int]:
