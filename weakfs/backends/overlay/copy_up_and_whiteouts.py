@@ -12,8 +12,7 @@ from hashlib import sha256
 from typing import cast
 
 from weakfs.backends.deep_recursion import Steps, run
-from weakfs.backends.overlay.layers import bare, is_untouched, nested
-from weakfs.class_decorators import frozen
+from weakfs.backends.overlay.layers import Layers, bare, is_untouched, nested
 from weakfs.filesystem import FilesystemPrimitives
 from weakfs.reducers.apply import on_entry_found, segments_of
 from weakfs.reducers.events import (
@@ -34,7 +33,6 @@ from weakfs.reducers.tree.node import (
     Node,
     Segments,
     find,
-    find_or_blocking_leaf,
     is_whiteout,
     path_of,
     tree_of,
@@ -45,29 +43,6 @@ from weakfs.session.interruption import check_interrupted
 
 # How many bytes of a lower file are read at a time.
 PIECE = 1 << 20
-
-
-@frozen(eq=False)
-class Layers:
-    """An upper tree over a lower filesystem, at one moment."""
-
-    upper: FileTree
-    lower: FilesystemPrimitives
-
-    def held(self, segments: Segments) -> Node | None:
-        """Return the upper entry at a path, or the whiteout or file that blocks the path."""
-        return find_or_blocking_leaf(self.upper, segments)
-
-    def below(self, segments: Segments) -> Node | None:
-        """Return the lower entry that is visible at a path without an upper entry of its own."""
-        held = self.held(segments[:-1]) if segments else self.upper
-        if held is not None and type(held) is not FileTree:
-            return None
-        return self.lower.lookup(segments)
-
-    def hides(self, segments: Segments) -> bool:
-        """Return whether a lower entry would be visible at a path if the upper tree had no entry there."""
-        return self.lower.lookup(segments) is not None and type(self.held(segments[:-1])) in (FileTree, type(None))
 
 
 def before(layers: Layers, event: Event) -> list[Event]:

@@ -11,8 +11,9 @@ from typing import Self, cast
 from weakfs.backends.deep_recursion import Steps, run
 from weakfs.backends.mounted import MountedFilesystem
 from weakfs.backends.overlay.commit import refuse_inside_transaction, write_down
-from weakfs.backends.overlay.copy_up_and_whiteouts import Layers, after, before, describe_entry
+from weakfs.backends.overlay.copy_up_and_whiteouts import after, before, describe_entry
 from weakfs.backends.overlay.layers import (
+    Layers,
     Totals,
     counterpart,
     is_untouched,
@@ -20,8 +21,7 @@ from weakfs.backends.overlay.layers import (
     totals_of,
     upper_for,
 )
-from weakfs.backends.overlay.lower_changes import conflicts, refuse_conflicts
-from weakfs.backends.overlay.remembered_entries import Reads
+from weakfs.backends.overlay.lower_changes import LowerEntries, conflicts, refuse_conflicts
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits, SymlinkPolicy
 from weakfs.filesystem.paths import Parsed
@@ -76,7 +76,7 @@ class OverlayFilesystem(SessionFilesystem):
         self._lower = lower
         # The upper and lower trees of the last merge, and its result.
         self._known: tuple[FileTree, FileTree, FileTree] | None = None
-        self._read = Reads()
+        self._read = LowerEntries()
 
     def __repr__(self) -> str:
         return f"<OverlayFilesystem of {self._session!r} over {self._lower!r}>"

@@ -1,7 +1,6 @@
-"""Layers: merging an upper and a lower tree, and computing the upper tree that produces a wanted result.
+"""Layers: looking up entries in both, merging their trees, and computing the upper tree that gives a wanted result.
 
 In the upper tree, a whiteout hides the lower entry at its path, a leaf replaces it, and a directory is merged with it.
-Pure functions.
 """
 
 from __future__ import annotations
@@ -9,13 +8,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weakfs.backends.deep_recursion import Steps, run
+from weakfs.class_decorators import frozen
+from weakfs.filesystem import FilesystemPrimitives
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import CREATED_AT, MODE, MODIFIED_AT, WHITEOUT, Leaf
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, is_whiteout, tree_of
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find_or_blocking_leaf, is_whiteout, tree_of
 
 # Bytes, files (including links) and directories, as in a directory's totals.
 Totals = tuple[int, int, int]
+
+
+@frozen(eq=False)
+class Layers:
+    """An upper tree over a lower filesystem, at one moment."""
+
+    upper: FileTree
+    lower: FilesystemPrimitives
+
+    def held(self, segments: Segments) -> Node | None:
+        """Return the upper entry at a path, or the whiteout or file that blocks the path."""
+        return find_or_blocking_leaf(self.upper, segments)
+
+    def below(self, segments: Segments) -> Node | None:
+        """Return the lower entry that is visible at a path without an upper entry of its own."""
+        held = self.held(segments[:-1]) if segments else self.upper
+        if held is not None and type(held) is not FileTree:
+            return None
+        return self.lower.lookup(segments)
+
+    def hides(self, segments: Segments) -> bool:
+        """Return whether a lower entry would be visible at a path if the upper tree had no entry there."""
+        return self.lower.lookup(segments) is not None and type(self.held(segments[:-1])) in (FileTree, type(None))
 
 
 def is_untouched(root: FileTree) -> bool:

@@ -4,17 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from errno import EBUSY
+from typing import cast
 
-from weakfs.backends.overlay.copy_up_and_whiteouts import Layers, describe_entry
+from weakfs.backends.overlay.copy_up_and_whiteouts import describe_entry
+from weakfs.backends.overlay.layers import Layers
 from weakfs.filesystem.errors import fault
 from weakfs.reducers import FileTree, LowerEntry
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import equal
 from weakfs.reducers.tree.node import find, is_whiteout, path_of, walk
+from weakfs.session.slices.log import Log
+from weakfs.session.slices.table import Table
 
 # The maximum number of paths named in a message. The others are counted.
 NAMED = 20
+
+
+class LowerEntries:
+    """An index of the newest description of each path. It reads each value of the slice once."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        # A single pair, so that concurrent readers see matching values.
+        self._known: tuple[Log[LowerEntry], dict[str, LowerEntry]] = (Log(), {})
+
+    def newest(self, state: Table) -> Mapping[str, LowerEntry]:
+        """Return the newest description of each path that was read or hidden. O(new descriptions)."""
+        values = cast("Log[LowerEntry]", state.get("fs/lower_entry", Log()))
+        known, newest = self._known
+        if values is not known:
+            goes_on = values.extends(known)
+            newest = dict(newest) if goes_on else {}
+            newest.update({one.path: one for one in values.since(len(known) if goes_on else 0)})
+            self._known = (values, newest)
+        return newest
 
 
 def conflicts(

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from weakfs.session.errors import SessionFileError, UnsupportedVersion
 from weakfs.session.files.spool import IN_MEMORY, JsonObject
 
 FORMAT = "weakfs-session"
@@ -57,3 +58,17 @@ def is_rewritten(document: dict[str, Any], checksum: str) -> bool:
         return sha256(orjson.dumps(rest)[1:]).hexdigest() == checksum
     except TypeError:
         return False
+
+
+def checked(document: Any) -> dict[str, Any]:
+    """Return the document if it is a session file in a version that can be read."""
+    if type(document) is not dict or document.get("format") != FORMAT:
+        raise SessionFileError(f"this is not a session file; its format must be {FORMAT!r}", where="$.format")
+    version = document.get("version")
+    if type(version) is not int or version not in READABLE:
+        raise UnsupportedVersion(
+            f"the file has format version {version!r:.60} and this library reads "
+            f"{READABLE[0]} to {READABLE[-1]}; use the release of weakfs that wrote it, or a newer one",
+            where="$.version",
+        )
+    return document

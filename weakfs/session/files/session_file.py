@@ -18,14 +18,14 @@ import orjson
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec.expansion_limit import FACTOR, Expansion, check_factor
-from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, UnsupportedVersion
+from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
 from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
 from weakfs.session.files.document_reader import LoadedDocument
 from weakfs.session.files.document_sections import LARGE, sections_of
 from weakfs.session.files.document_writer import Document
 from weakfs.session.files.fields import Fields
-from weakfs.session.files.file_head import FORMAT, READABLE, is_intact, is_rewritten, with_head
+from weakfs.session.files.file_head import checked, is_intact, is_rewritten, with_head
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.history.timeline import Timeline
@@ -254,7 +254,7 @@ class _Read:
         is_unchanged = is_intact(data)
         pools = [pool.section for pool in session._parts()[0].registry.pools]
         document = sections_of(data, pools) if is_unchanged and len(data) >= LARGE else None
-        document = _checked(_parsed(data) if document is None else document)
+        document = checked(_parsed(data) if document is None else document)
         fields = Fields(document, "$")
         fields.take("format", str)
         fields.take("version", int)
@@ -307,20 +307,6 @@ def _parsed(data: bytes) -> Any:
                 f"this is not JSON: {error}; the file was cut off or is not a session file"
             ) from None
         return _parsed_slowly(data)
-
-
-def _checked(document: Any) -> dict[str, Any]:
-    """Return the document if it is a session file in a version that can be read."""
-    if type(document) is not dict or document.get("format") != FORMAT:
-        raise SessionFileError(f"this is not a session file; its format must be {FORMAT!r}", where="$.format")
-    version = document.get("version")
-    if type(version) is not int or version not in READABLE:
-        raise UnsupportedVersion(
-            f"the file has format version {version!r:.60} and this library reads "
-            f"{READABLE[0]} to {READABLE[-1]}; use the release of weakfs that wrote it, or a newer one",
-            where="$.version",
-        )
-    return document
 
 
 def _parsed_slowly(data: bytes) -> Any:
