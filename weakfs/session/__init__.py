@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         SliceCleared,
         SliceSeeded,
     )
-    from weakfs.session.external import Attachable, External, Journal
+    from weakfs.session.external_filesystems import Attachable, External, Journal
     from weakfs.session.history.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
     from weakfs.session.merging.conflict_types import (
         Choice,
@@ -164,7 +164,7 @@ __getattr__, __dir__ = lazy_names(
             "TransactionCancelled UnknownSnapshot UnknownTag UnknownType UnsupportedVersion"
         ),
         "events": "Merged Record Reverted RolledBack SliceAppended SliceCleared SliceSeeded",
-        "external": "Attachable External Journal",
+        "external_filesystems": "Attachable External Journal",
         "merging.conflict_types": (
             "Choice ConflictEntry ConflictHunk ConflictKind MergedPath MergeReport OnConflict Resolution"
         ),

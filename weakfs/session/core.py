@@ -9,7 +9,7 @@ from weakfs.messages import a_type
 from weakfs.session.codec.savable_events import accepted, copied
 from weakfs.session.errors import MissingBlob, RecordsDropped
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.external import CommitPlace, Journal
+from weakfs.session.external_filesystems import CommitPlace, Journal
 from weakfs.session.history.reduction import Row, changed, check_slices
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
@@ -216,7 +216,7 @@ class SessionCore(SessionState):
     def _was_stored(self, place: CommitPlace) -> bool:
         """Return whether a commit of any session is in its stream: see `durable.commits.commit_outcome`."""
         from weakfs.session.durable.commits.uncertain_commits import lasting_url, was_stored, was_stored_anywhere
-        from weakfs.session.transactions.steps import run
+        from weakfs.session.transactions.commit_steps import run
 
         with self.lock:
             log = self._log

@@ -12,7 +12,7 @@ from weakfs.session.events import Record
 from weakfs.session.history.compaction import compact
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Records
-from weakfs.session.snapshots import Snapshots
+from weakfs.session.snapshots_and_rollback import Snapshots
 from weakfs.session.state import REPLAYING
 from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 

@@ -13,7 +13,7 @@ from weakref import ref
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
-from weakfs.session.external import External, Journal, Repair, begin
+from weakfs.session.external_filesystems import External, Journal, Repair, begin
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.history.views import Origin, Records

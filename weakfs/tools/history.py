@@ -13,7 +13,7 @@ from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.messages import one_line, plural
 from weakfs.session import ConflictEntry, MergeConflict, MergedPath, Reversion, SessionError, UnknownSnapshot
-from weakfs.session.external import recorded_id
+from weakfs.session.external_filesystems import recorded_id
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.permissions import GuardedFilesystem

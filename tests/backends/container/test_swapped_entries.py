@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from weakfs.backends.container.layer_root import ContainerDirectory
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.backends.container.layers.layer import Attributes, Layer
+from weakfs.backends.container.rootfs import ContainerDirectory
 from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.snapshots.directory.directory import HostDirectory
 

@@ -17,8 +17,8 @@ from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import HostFilesystem, RollbackIncomplete, Session, Toolset
 from weakfs.cli.directories import recover
 from weakfs.session.durable.commits.uncertain_commits import was_stored
-from weakfs.session.external import CommitPlace
-from weakfs.session.transactions.steps import run
+from weakfs.session.external_filesystems import CommitPlace
+from weakfs.session.transactions.commit_steps import run
 from weakfs.storage import OutcomeUnknown, StorageError, StreamConflict, open_event_store
 from weakfs.storage.folder.store import FolderEventStore
 from weakfs.tools.slices import ToolCall

@@ -19,7 +19,8 @@ from tests.sampling import sample
 from weakfs import RollbackIncomplete, Session
 from weakfs.backends import HostFilesystem
 from weakfs.snapshots import restore
-from weakfs.snapshots.undo_journal.undo import Frame, UndoStep
+from weakfs.snapshots.undo_journal.log import Frame
+from weakfs.snapshots.undo_journal.undo import UndoStep
 
 CALLS = ("mkdir", "rename", "link", "unlink", "symlink", "pwrite", "write", "utime", "rmdir", "chmod", "ftruncate")
 # More than the number of such calls in a transaction and its end.

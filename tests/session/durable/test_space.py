@@ -17,7 +17,7 @@ from weakfs.history import forget
 from weakfs.session.durable import open_session
 from weakfs.session.durable.checkpoints import checkpoints, log_slices
 from weakfs.session.durable.checkpoints.trim_stream import digests_of
-from weakfs.session.durable.frames.copies import COPY
+from weakfs.session.durable.frames.content_copies import COPY
 from weakfs.storage import Checkpoint
 from weakfs.storage.folder import FolderEventStore
 from weakfs.tools import ToolCalls

@@ -20,7 +20,7 @@ from weakfs.backends.container.lifecycle.options import IDLE_AFTER, MAX_LAYER_SI
 from weakfs.backends.container.lifecycle.podman import Podman
 from weakfs.backends.container.restore import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
-from weakfs.backends.host.external import HostExternal
+from weakfs.backends.host.external_filesystem import HostExternal
 from weakfs.backends.host.host_paths import default_store
 from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from weakfs.backends.container.layer_root import LayerRoot
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.backends.container.layers.layer import Attributes, Layer
 from weakfs.backends.container.layers.unlogged_journal import UnloggedJournal
+from weakfs.backends.container.rootfs import LayerRoot
 from weakfs.filesystem import Note
 from weakfs.reducers.tree.node import FileTree
 from weakfs.snapshots.restore import Plan, restore_tree

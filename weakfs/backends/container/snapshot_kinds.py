@@ -7,9 +7,9 @@ import stat
 from hashlib import sha256
 from typing import Literal
 
-from weakfs.backends.container.layer_root import TOP
 from weakfs.backends.container.lifecycle.container import Container
 from weakfs.backends.container.restore import ContainerRoot
+from weakfs.backends.container.rootfs import TOP
 from weakfs.backends.host.snapshot_kinds import Kinds, Take
 from weakfs.filesystem import FilesystemSnapshot
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import attrs
 
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths, check_made
-from weakfs.backends.host.external import HostExternal, Rewind
+from weakfs.backends.host.external_filesystem import HostExternal, Rewind
 from weakfs.backends.host.host_paths import is_inside
 from weakfs.backends.host.os_errors import described_errors
 from weakfs.backends.host.primitives import HostFiles

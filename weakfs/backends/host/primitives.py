@@ -40,7 +40,7 @@ from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Listing, Node, Segments, find, path_of
 from weakfs.session import Session
 from weakfs.session.blobs.rope import Content
-from weakfs.session.external import InexactNote
+from weakfs.session.external_filesystems import InexactNote
 from weakfs.snapshots.directory.entries import host_bytes
 from weakfs.snapshots.directory.hard_links import SharedFile
 from weakfs.snapshots.directory.held_directory import PASSAGE

@@ -17,7 +17,7 @@ from weakfs.messages import plural
 from weakfs.processes.background.table import ProcessTable
 from weakfs.reducers.tree.node import FileTree, Segments, path_of
 from weakfs.session.durable.commits.uncertain_commits import was_stored_anywhere
-from weakfs.session.external import CommitPlace
+from weakfs.session.external_filesystems import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.hard_links import HardLinks

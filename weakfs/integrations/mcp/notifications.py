@@ -38,7 +38,7 @@ from weakfs.reducers.events import (
     TreeSeen,
 )
 from weakfs.session import Record
-from weakfs.session.external import recorded_id
+from weakfs.session.external_filesystems import recorded_id
 from weakfs.tools import Toolset
 from weakfs.tools.permissions.guard import guard_of, guarded, point_of
 from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall

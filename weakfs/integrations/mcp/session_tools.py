@@ -12,7 +12,7 @@ from weakfs.history.plain_values import moment
 from weakfs.history.timeline_rows import ChangedFile, TimelineRow, timeline
 from weakfs.messages import one_line, plural
 from weakfs.session import SessionError
-from weakfs.session.external import recorded_id
+from weakfs.session.external_filesystems import recorded_id
 from weakfs.tools import HISTORY_TOOLS, Receipt, Tool, ToolContext, ToolResult, ToolValidationError, param
 from weakfs.tools.permissions.guard import guard_of, point_of
 from weakfs.tools.results import answer, summarize

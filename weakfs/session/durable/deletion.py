@@ -8,7 +8,7 @@ from uuid import uuid4
 from weakfs.session.durable.held_lease import HeldLease, patiently
 from weakfs.session.durable.open_session import LEASE, Where, event_store, stream_of
 from weakfs.session.errors import SessionConflict, SessionError
-from weakfs.session.transactions.steps import run
+from weakfs.session.transactions.commit_steps import run
 from weakfs.session.transactions.store_requests import TakeLease
 from weakfs.storage.errors import StorageError
 

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.session.transactions.steps import Steps
+from weakfs.session.transactions.commit_steps import Steps
 from weakfs.session.transactions.store_requests import Append, Head, TakeLease, Wait
 from weakfs.storage.errors import LeaseLost
 from weakfs.storage.event_store import EventStore, Lease

@@ -27,7 +27,7 @@ from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.log import Log
 from weakfs.session.state import SessionState
-from weakfs.session.transactions.steps import Steps, run, supplied
+from weakfs.session.transactions.commit_steps import Steps, run, supplied
 from weakfs.session.transactions.store_requests import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.storage.engines.urls import folder_url, split_folder
 from weakfs.storage.errors import StorageDamaged

@@ -14,7 +14,7 @@ from weakfs.session.errors import SessionFileError
 from weakfs.session.events import RolledBack
 from weakfs.session.history.reduction import changed
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.steps import Steps, supplied
+from weakfs.session.transactions.commit_steps import Steps, supplied
 from weakfs.session.transactions.store_requests import Head, Read
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Frame as StoredFrame

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 from weakfs.session.durable.held_lease import HeldLease
 from weakfs.session.errors import SessionConflict, SessionError
-from weakfs.session.transactions.steps import run
+from weakfs.session.transactions.commit_steps import run
 from weakfs.storage.errors import StorageError
 from weakfs.storage.folder.names import components
 from weakfs.storage.locations import local_path

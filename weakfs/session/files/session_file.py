@@ -19,7 +19,7 @@ from weakfs.platforms import garbage_collection_paused
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec.expansion_limit import FACTOR, Expansion, check_factor
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
-from weakfs.session.external import HoldsContents, KeepsSnapshots
+from weakfs.session.external_filesystems import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
 from weakfs.session.files.document_reader import LoadedDocument
 from weakfs.session.files.document_sections import LARGE, sections_of

@@ -18,7 +18,7 @@ from weakfs.session.slices.table import Table
 from weakfs.short_repr import clipped_repr
 
 if TYPE_CHECKING:
-    from weakfs.session.history.batches import Runs
+    from weakfs.session.history.batch_reduction import Runs
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
 
@@ -142,7 +142,7 @@ def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: I
     if stop is None:
         return
     seq, logs, block_end = mark.seq, mark.logs, mark.block_end
-    from weakfs.session.history.batches import Runs
+    from weakfs.session.history.batch_reduction import Runs
 
     runs = Runs(rules)
     state = runs.begin(mark.state) if isinstance(mark, PackedMark) else mark.state
@@ -196,6 +196,6 @@ def _advanced(
     except SessionError:
         raise
     except Exception as error:
-        from weakfs.session.history.batches import unreadable
+        from weakfs.session.history.batch_reduction import unreadable
 
         raise unreadable(seq, row[2], error) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
 from weakfs.session.events import RolledBack
-from weakfs.session.external import Journal, begin_all, close_all, inexact_notes, undo_all
+from weakfs.session.external_filesystems import Journal, begin_all, close_all, inexact_notes, undo_all
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import uninterrupted
@@ -19,8 +19,8 @@ from weakfs.session.slices.log import Log
 from weakfs.session.state import MERGING, checked_text
 from weakfs.session.transactions.block import TransactionBlock
 from weakfs.session.transactions.cancellation import Cancellation, in_own_thread
+from weakfs.session.transactions.commit_steps import Steps, run, supplied
 from weakfs.session.transactions.current_timeline import ACTIVE, Conclusion, Transaction, current_owner, innermost
-from weakfs.session.transactions.steps import Steps, run, supplied
 from weakfs.storage.errors import StorageError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.session.errors import TransactionCancelled
-from weakfs.session.external import Journal
+from weakfs.session.external_filesystems import Journal
 from weakfs.session.history.timeline import Point, Timeline
 
 # Returns events and their causes, given the timeline to which they are added.

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from weakfs.session.errors import SessionError
-from weakfs.session.external import Reversible
+from weakfs.session.external_filesystems import Reversible
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.reduction import Row, advance
 from weakfs.session.history.state_at import state_at

@@ -16,7 +16,7 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.session.errors import MergeConflict, SessionError
 from weakfs.session.events import Reverted
-from weakfs.session.external import Reversible
+from weakfs.session.external_filesystems import Reversible
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.log import Log

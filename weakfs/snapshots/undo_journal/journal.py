@@ -26,7 +26,7 @@ from attrs import asdict
 from weakfs.filesystem.results import Note
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments, path_of
-from weakfs.session.external import CommitPlace
+from weakfs.session.external_filesystems import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name

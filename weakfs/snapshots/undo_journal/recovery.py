@@ -12,7 +12,7 @@ from weakfs.class_decorators import define
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments
 from weakfs.session.durable.commits.uncertain_commits import was_stored_anywhere
-from weakfs.session.external import CommitPlace
+from weakfs.session.external_filesystems import CommitPlace
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.undo_journal.journal import Journal
 from weakfs.snapshots.undo_journal.log import BEGUN, PREPARED, open_log, read_frames

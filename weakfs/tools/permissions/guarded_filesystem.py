@@ -39,7 +39,7 @@ from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, 
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree.node import tree_of
 from weakfs.session import MergedPath, Reversion, Session
-from weakfs.session.external import recorded_id
+from weakfs.session.external_filesystems import recorded_id
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied, ToolValidationError
 from weakfs.tools.permissions.decisions import Access, clamped
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives

@@ -13,7 +13,7 @@ from weakfs.session.blobs.rope import Content
 from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead, event_runs, log_heads
 from weakfs.session.durable.checkpoints.state_document import FORMAT, VERSION, MarkEntry, StateDocument, StatesEntry
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.frames.copies import compressed, copies_to_make
+from weakfs.session.durable.frames.content_copies import compressed, copies_to_make
 from weakfs.session.history.keyframes import GAP, Mark
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Timeline

@@ -17,7 +17,7 @@ from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.blobs.rope import Content, Rope, joined
 from weakfs.session.codec.blob_table import Blobs, Json, shown
 from weakfs.session.durable.checkpoints.log_slices import MOST, EventRun, LogHead
-from weakfs.session.durable.frames.copies import copied_digest
+from weakfs.session.durable.frames.content_copies import copied_digest
 from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.frames.frame_blobs import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches

@@ -16,14 +16,14 @@ from weakfs.session.durable.frames.reader import undeclared_slices
 from weakfs.session.durable.frames.writer import Change
 from weakfs.session.durable.refresh import refreshed, retract, settled
 from weakfs.session.errors import SessionConflict
-from weakfs.session.external import CommitPlace, Journal
+from weakfs.session.external_filesystems import CommitPlace, Journal
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.steps import Steps, run, supplied
+from weakfs.session.transactions.commit_steps import Steps, run, supplied
 from weakfs.storage.event_store import DirectEventStore
 
 NO_JOURNALS: Mapping[str, Journal] = {}

@@ -24,8 +24,8 @@ from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.refresh import retract, settled
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.stored_state import SessionTrunk
+from weakfs.session.transactions.commit_steps import Operation, Steps
 from weakfs.session.transactions.current_timeline import Transaction
-from weakfs.session.transactions.steps import Operation, Steps
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import AsyncEventStore
 

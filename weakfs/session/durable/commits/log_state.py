@@ -19,12 +19,12 @@ from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, FrameWriter
 from weakfs.session.durable.held_lease import COMPACTION, MOST, HeldLease, compaction_seconds, patiently
 from weakfs.session.errors import SessionError
-from weakfs.session.external import CommitPlace
+from weakfs.session.external_filesystems import CommitPlace
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.steps import Steps, run
+from weakfs.session.transactions.commit_steps import Steps, run
 from weakfs.session.transactions.store_requests import Append, Head, TakeLease
 from weakfs.storage.errors import OutcomeUnknown, StorageError
 from weakfs.storage.event_store import Appender, DirectEventStore, EventStore

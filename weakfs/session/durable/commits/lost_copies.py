@@ -10,7 +10,7 @@ from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.checkpoints.state_document import StateDocument
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.frames.copies import copied_after, copied_digest
+from weakfs.session.durable.frames.content_copies import copied_after, copied_digest
 from weakfs.session.durable.frames.decoder import parsed
 from weakfs.session.errors import SessionFileError
 from weakfs.session.history.timeline import Timeline

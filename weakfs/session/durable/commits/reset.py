@@ -13,10 +13,10 @@ from weakfs.session.durable.commits.append import append
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.frames.decoder import Frame
 from weakfs.session.errors import SessionConflict
-from weakfs.session.external import Journal
+from weakfs.session.external_filesystems import Journal
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.steps import run
+from weakfs.session.transactions.commit_steps import run
 
 # How many records a frame of imported history contains.
 PART = 256

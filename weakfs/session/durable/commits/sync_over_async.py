@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from threading import Lock
 from typing import Any, TypeVar
 
-from weakfs.session.transactions.steps import supplied_contents
+from weakfs.session.transactions.commit_steps import supplied_contents
 from weakfs.storage.adapters import run_in_place
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Checkpoint, EventStore, Frame, Lease

@@ -22,7 +22,7 @@ from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoder import Reading
 from weakfs.session.codec.expansion_limit import FACTOR, Expansion, unlimited
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.frames.copies import COPY, ContentFromFrames, Copies, copied_digest
+from weakfs.session.durable.frames.content_copies import COPY, ContentFromFrames, Copies, copied_digest
 from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, content_key, events_of
 from weakfs.session.durable.frames.writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType

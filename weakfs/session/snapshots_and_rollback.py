@@ -15,7 +15,7 @@ from attrs import evolve
 from weakfs.session.core import SessionCore
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
 from weakfs.session.events import Record, RolledBack
-from weakfs.session.external import Restoring, Reversible, Rewindable, RunsPrograms, snapshot_all
+from weakfs.session.external_filesystems import Restoring, Reversible, Rewindable, RunsPrograms, snapshot_all
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.state_at import state_at
