@@ -49,3 +49,21 @@ def test_a_new_text_is_not_refused_if_both_readings_agree_or_the_old_one_has_the
     old: str, new: str, expected: str
 ) -> None:
     assert replace(FUNCTION, old, new).text == expected
+
+
+def test_kept_lines_with_the_indentation_of_the_file_in_the_new_text_alone_are_refused() -> None:
+    text = "if a:\n    b()\n    c()\n    d()\nend()\n"
+
+    with pytest.raises(EditError) as caught:
+        replace(text, "if a:\n  b()\n  c()\n", "if a:\n    b()\n    if x:\n        y()\n    c()\n")
+
+    assert caught.value.error_code == "ambiguous_indentation"
+    assert "'b()' is indented by 2 spaces in the old text and by 4 spaces on line 2 of the file" in str(caught.value)
+
+
+def test_a_block_put_around_kept_lines_is_not_mistaken_for_them() -> None:
+    text = "if a:\n    b()\n    c()\nend()\n"
+
+    changed = replace(text, "if a:\n  b()\n  c()\n", "if a:\n  if x:\n    b()\n    c()\n").text
+
+    assert changed == "if a:\n    if x:\n        b()\n        c()\nend()\n"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from math import gcd
 
 from weakfs.editing.doubtful_indentation import (
     DoubtfulIndentation,
@@ -176,19 +177,34 @@ class Reindentation:
                 not quoted and (one.indent, one.actual) != (other.indent, other.actual)
             ):
                 raise contradiction(one, other)
-        self._check_outermost()
+        self._check_own()
         self._check_new()
         self._check_order()
 
-    def _check_outermost(self) -> None:
+    def _check_own(self) -> None:
         """Raise `DoubtfulIndentation` if the new text seems to have the file's indentation, and the old one has not."""
-        if self.are_lines or self.hangs or not self.new or not self.evidence:
+        if self.are_lines or self.hangs or not self.new:
             return
-        old = min(self.evidence, key=lambda line: _width(line.indent))
-        number = min(range(len(self.new)), key=lambda number: _width(self.new[number].indent))
-        new = self.new[number]
-        if new.indent == old.actual != old.indent and _width(new.indent) != _width(self.of(number)):
-            raise shared_depth(new, old)
+        found = self._kept_as_in_file() or self._outermost_as_in_file()
+        if found is not None and any(line.indent != self.of(number) for number, line in enumerate(self.new)):
+            raise shared_depth(*found)
+
+    def _kept_as_in_file(self) -> tuple[NewLine, OldLine] | None:
+        """Return a kept line that has the file's indentation in the new text only, if no line contradicts that."""
+        pairs = [(line, self.old[line.kept]) for line in self.new if line.kept is not None]
+        if any(old.actual not in (None, line.indent) for line, old in pairs):
+            return None
+        found = next(((line, old) for line, old in pairs if old.actual is not None and old.indent != old.actual), None)
+        outermost = min((_width(line.actual or "") for line in self.evidence), default=0)
+        step = gcd(*map(_width, self.nearby)) or 1
+        widths = [_width(line.indent) for line in self.new if line.kept is None]
+        return found if all(width >= outermost and width % step == 0 for width in widths) else None
+
+    def _outermost_as_in_file(self) -> tuple[NewLine, OldLine] | None:
+        """Return the outermost lines of both texts if only the new one is indented as in the file."""
+        old = min(self.evidence, key=lambda line: _width(line.indent), default=None)
+        new = min(self.new, key=lambda line: _width(line.indent))
+        return (new, old) if old is not None and new.indent == old.actual != old.indent else None
 
     def _check_new(self) -> None:
         """Raise `DoubtfulIndentation` if the new text is not indented as its own lines require."""
