@@ -78,6 +78,29 @@ def without_times(found: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("has_snapshot", [False, True])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_container_of_a_compacted_session_is_recreated_as_it_was(
+    podman: Podman, tmp_path: Path, has_snapshot: bool, goes_on: bool
+) -> None:
+    session = Session()
+    files = opened(podman, session, tmp_path / "one")
+    files.exec(f"echo 1 > a; echo 2 > b; {CHANGE}")
+    if has_snapshot:
+        files.snapshot()
+    files.exec("echo 3 > c; rm b")
+    session.compact(keep=1)
+    if goes_on:
+        files.exec("echo 4 > a; rm c; echo 5 > /etc/motd")
+    before = files.tree().fingerprint
+    session.save(tmp_path / "session.json")
+    files.container.remove()
+    again = opened(podman, Session.load(tmp_path / "session.json"), tmp_path / "one")
+    assert again.tree().fingerprint == before
+    again.container.remove()
+
+
+@pytest.mark.slow
 def test_the_next_process_finds_the_container_of_one_that_ended(podman: Podman, tmp_path: Path) -> None:
     session = Session()
     files = opened(podman, session, tmp_path)

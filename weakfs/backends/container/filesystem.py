@@ -20,7 +20,7 @@ from weakfs.backends.container.lifecycle.options import IDLE_AFTER, MAX_LAYER_SI
 from weakfs.backends.container.lifecycle.podman import Podman
 from weakfs.backends.container.restore import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
-from weakfs.backends.host.external_filesystem import HostExternal
+from weakfs.backends.host.external_filesystem import HostExternal, Rewind
 from weakfs.backends.host.host_paths import default_store
 from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem
@@ -35,7 +35,7 @@ from weakfs.processes import ENVIRONMENT, CommandLimits, CompletedCommand, StopE
 from weakfs.processes.runner import MAX_OUTPUT, TIMEOUT
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.external_trees import external_trees
+from weakfs.reducers.external_trees import ExternalTree, external_trees
 from weakfs.reducers.merging.tree_merge import TreeConflict, merge_by_path
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import path_of
@@ -300,20 +300,22 @@ class ContainerFilesystem(ContainerFiles):
         return own[-1] if own else None
 
     def _rebuild(self) -> None:
-        """Put a new container into the state that the session knows: its newest snapshot, and the changes since."""
+        """Put a new container into the state that the session knows: its newest snapshot, and the changes since.
+
+        If the record of the snapshot was compacted away, nothing says what changed since, so that all changes that the
+        session knows are made to the files of the image.
+        """
+        now, then = external_trees(self._session).known(self.filesystem_id), ExternalTree()
         newest = self._newest()
-        now = self._session.at(self._session.seq)
-        then = self._session.at(0)
         if newest is not None:
-            taken = next(
-                record.seq
-                for record in reversed(self._session.records)
-                if type(record.event) is ExternalFsSnapshot and record.event.snapshot_id == newest.snapshot_id
-            )
-            self._restore_to(as_snapshot(newest))
-            then = self._session.at(taken)
-        rewind = self._external.known_at(now, then)
-        self._restore_to(rewind)
+            own = newest.snapshot_id
+            found = ((record.seq, record.event) for record in reversed(self._session.records))
+            taken = (seq for seq, one in found if type(one) is ExternalFsSnapshot and one.snapshot_id == own)
+            seq = next(taken, None)
+            if seq is not None:
+                self._restore_to(as_snapshot(newest))
+                then = external_trees(self._session.at(seq)).known(self.filesystem_id)
+        self._restore_to(Rewind(then.completed(now), now.completed(then)))
 
     def close(self) -> None:
         """Stop the container and release it; its files stay for the next process that opens the session."""
