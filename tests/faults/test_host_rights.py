@@ -1,4 +1,4 @@
-"""Missing permissions, files that others remove meanwhile, and names that no file system allows: clear errors."""
+"""Missing permissions, files that others remove meanwhile, and names that no filesystem allows: clear errors."""
 
 from __future__ import annotations
 

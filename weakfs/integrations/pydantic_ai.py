@@ -76,7 +76,7 @@ class SessionToolset(AbstractToolset[AgentDepsT]):
 
     Each run forks the session, and is merged if it succeeds; `on_conflict` is passed to `Session.merge`. A run that
     fails or is cancelled leaves the session unchanged. A run started by a tool of another run forks that run's fork.
-    Files outside the session, such as a host directory, cannot be forked: calls change them at once, and if a run
+    Files outside the session, such as a host directory, cannot be forked: calls change them immediately, and if a run
     fails, its changes are reverted.
 
     A failed call is an answer that the model sees. Wrong arguments are sent back to the model, at most `max_retries`

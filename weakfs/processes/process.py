@@ -108,7 +108,7 @@ class Running:
         self._send(str(number))
 
     def kill(self) -> None:
-        """Have the supervisor kill everything, without a grace period; return at once."""
+        """Have the supervisor kill everything, without a grace period; return immediately."""
         self._send("kill")
 
     def _send(self, line: str) -> None:
@@ -154,7 +154,7 @@ class Running:
         return self.process.returncode
 
     def stop(self) -> None:
-        """Have the supervisor end everything; return at once."""
+        """Have the supervisor end everything; return immediately."""
         assert self.process.stdin is not None
         with suppress(OSError, ValueError):
             self.process.stdin.write(b"\n")

@@ -102,7 +102,7 @@ def run_command(
     available, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is no
     standard input. No process of the command is left running when this returns or raises. Its processes
     get SIGTERM, and SIGKILL `grace` seconds later, after `timeout` seconds, when `stop` is set, or when the command
-    ends before its children; in the last case, a sandbox sends SIGKILL at once. `limits` apply in the sandbox; a
+    ends before its children; in the last case, a sandbox sends SIGKILL immediately. `limits` apply in the sandbox; a
     command that exceeds one fails, or is killed if it has too many processes. At most `max_output` bytes of each stream
     are kept. The command sees the environment variables that `environment_allow` names, and those in `environment`.
 

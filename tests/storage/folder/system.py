@@ -89,7 +89,7 @@ class Disk:
 
     The model: of the writes to a file since its last sync, each sector of 512 bytes may or may not have arrived, in any
     order. The changes of names since the last sync of a directory have arrived up to some moment, in their order, as in
-    a file system that journals them. A file that was not synced may be empty under its new name.
+    a filesystem that journals them. A file that was not synced may be empty under its new name.
     """
 
     root: Path
@@ -156,7 +156,7 @@ class Disk:
                 case ("sync", own):
                     _settle(files[own], None)
                 case ("sync names", _):
-                    # The journal of the file system has been written up to here.
+                    # The journal of the filesystem has been written up to here.
                     _rename(files, names)
                     names.clear()
                 case ("create", _, _, own, is_folder):

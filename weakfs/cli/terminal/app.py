@@ -27,7 +27,7 @@ from weakfs.reducers.tree.leaf import Leaf, is_special, size_of
 from weakfs.reducers.tree.node import walk
 from weakfs.session import MissingBlob, SessionError, SessionView
 
-# Rows are shown in batches of this size, so that the first screen appears at once.
+# Rows are shown in batches of this size, so that the first screen appears immediately.
 BATCH = 200
 # Patches longer than this (in characters) are not copied.
 MAX_PATCH = 4 * 1024 * 1024

@@ -3,7 +3,7 @@
 The page itself contains no data of the session. Its script requests the data with the token, which it takes from the
 fragment of the address, so that the token is never in a request line, log, referrer or cookie. A page of another site
 can neither read nor change anything: it has no token, its requests name their origin, and the server does not answer to
-other host names, which prevents DNS rebinding. No path is looked up in a file system.
+other host names, which prevents DNS rebinding. No path is looked up on the disk.
 """
 
 from __future__ import annotations

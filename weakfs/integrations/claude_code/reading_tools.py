@@ -64,7 +64,7 @@ def _own_path(host_path: str, files: Filesystem) -> str:
 
 
 def _check_file(files: Filesystem, path: str) -> str:
-    """Return the text of a file if an answer may show all of it; "" if it is no file, which the tool will report."""
+    """Return the text of a file if an answer may show all of it; "" if it is not a file, which the tool will report."""
     try:
         found = read_shown(files, path)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):

@@ -32,8 +32,8 @@ class ExecuteParams:
 class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
     """The files of a session, and commands on them: files and commands have the same paths, below `mounted_at`.
 
-    A command is one call: its changes can be undone, and are undone at once if it times out. It runs in the sandbox of
-    the tool `shell` with the options `shell`, or, for a `ContainerFilesystem`, in the container with the container's
+    A command is one call: its changes can be undone, and are undone immediately if it times out. It runs in the sandbox
+    of the tool `shell` with the options `shell`, or, for a `ContainerFilesystem`, in the container with the container's
     own paths. Otherwise it works like `WeakfsBackend`.
     """
 

@@ -36,7 +36,7 @@ class RewindPlugin(BasePlugin):
         self._began: dict[str, int] = {}
 
     async def rewind(self, runner: Runner, *, user_id: str, session_id: str, rewind_before_invocation_id: str) -> None:
-        """Rewind a conversation as `Runner.rewind_async` does, and restore the files at once."""
+        """Rewind a conversation as `Runner.rewind_async` does, and restore the files immediately."""
         await runner.rewind_async(
             user_id=user_id, session_id=session_id, rewind_before_invocation_id=rewind_before_invocation_id
         )

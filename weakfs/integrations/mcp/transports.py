@@ -29,8 +29,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 async def serve_stdio(server: AnyServer) -> None:
     """Serve one client over standard input and output, until it closes them.
 
-    Meanwhile all other output to standard output goes to standard error. If the task is cancelled, the server ends at
-    once.
+    Meanwhile all other output to standard output goes to standard error. If the task is cancelled, the server ends
+    immediately.
     """
     options = server.create_initialization_options(NotificationOptions(resources_changed=True))
     with _stdin_through_pipe() as end:

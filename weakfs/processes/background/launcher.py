@@ -55,7 +55,7 @@ class Program(Protocol):
         ...
 
     def stop(self) -> None:
-        """Have the program killed together with all processes that it started; return at once."""
+        """Have the program killed together with all processes that it started; return immediately."""
         ...
 
     def read_status(self) -> bool:

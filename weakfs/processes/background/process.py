@@ -163,7 +163,7 @@ class BackgroundProcess:
             self._program.signal(number)
 
     def end(self, reason: str) -> None:
-        """End it with SIGTERM, and SIGKILL after the grace period. Returns at once; `wait` waits for the end."""
+        """End it with SIGTERM, and SIGKILL after the grace period. Returns immediately; `wait` waits for the end."""
         with self._changed:
             if self._reason is None:
                 self._reason = reason

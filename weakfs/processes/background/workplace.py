@@ -49,7 +49,7 @@ class Workplace(Protocol):
     def at_end(self, commit: Callable[[], object], undo: Callable[[], object]) -> bool:
         """Call `commit` or `undo` when the transaction of the running code ends; return whether it is nested.
 
-        Outside a transaction, `commit` is called at once.
+        Outside a transaction, `commit` is called immediately.
         """
         ...
 

@@ -43,7 +43,7 @@ from weakfs.session.slices.type_registry import Shape
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
-# Blobs up to this size are written at once; it does not matter that a few of them could be stored as tails.
+# Blobs up to this size are written immediately; it does not matter that a few of them could be stored as tails.
 SMALL = 4096
 
 

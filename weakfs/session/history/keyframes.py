@@ -50,7 +50,7 @@ SHORT = 128
 # about 1,400 records.
 PACE = 4
 STEPS = 32
-# A draft that is not complete after this many records is completed at once, or dropped if another thread has it.
+# A draft that is not complete after this many records is completed immediately, or dropped if another thread has it.
 PATIENCE = 3 * STRETCH
 # How many records are counted in one step.
 ROWS = 16

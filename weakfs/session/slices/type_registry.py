@@ -66,7 +66,7 @@ class Shape:
         if not _record_numbers(cls):
             self.numbers = ()
         elif is_complete(cls):
-            # Refuse unknown fields at once.
+            # Refuse unknown fields immediately.
             self.numbers = _places_of_numbers(cls, self.names)
         # What is known about the combinations of types that the fields have held, filled in as events arrive. See
         # weakfs.session.codec.savable_events.

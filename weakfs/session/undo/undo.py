@@ -269,7 +269,7 @@ class Undo(ThreeWay):
                 return one.span
         for merge, end in merges(rows, dropped, line.base.block_end):
             if merge < last <= end:
-                # A fork, or a transaction beside which others changed the session, did other work too.
+                # A fork, or a transaction during which others changed the session, did other work too.
                 inside = operations(islice(rows, merge - dropped, end - dropped), merge, calls=calls)
                 return next((Span(one.first, last, merge) for one in inside if one.last == last), Span(last, last))
         return Span(last, last)

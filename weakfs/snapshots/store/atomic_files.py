@@ -26,7 +26,7 @@ _counter = itertools.count()
 
 
 def read_small(path: str) -> bytes:
-    """Return the contents of a small file. Raise `ValueError` if it is no such file, and `OSError` with a remedy."""
+    """Return the contents of a small file. Raise `ValueError` if it is something else, and `OSError` with a remedy."""
     try:
         with os.fdopen(open_regular_file(path), "rb") as stream:
             size = os.fstat(stream.fileno()).st_size

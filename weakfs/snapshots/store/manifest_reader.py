@@ -1,7 +1,7 @@
 """Loading trees from their manifests in a store.
 
-The manifests are read and checked at once, but a directory's leaves are made when its entries are first read: the next
-scan compares statuses only, and reads the entries of the directories that differ.
+The manifests are read and checked immediately, but a directory's leaves are made when its entries are first read: the
+next scan compares statuses only, and reads the entries of the directories that differ.
 """
 
 from __future__ import annotations

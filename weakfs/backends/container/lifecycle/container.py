@@ -154,7 +154,7 @@ class Container:
             raise fault(
                 PodmanError,
                 error.errno or EINVAL,
-                f"cannot start the container {self.name!r}: its first process ended at once; the image needs a "
+                f"cannot start the container {self.name!r}: its first process ended immediately; the image needs a "
                 f"/bin/sh, and '{self.podman.program} logs {self.name}' may say more",
             ) from error
         self._inspected, self._refers_to_image = found, None

@@ -82,8 +82,8 @@ def _start(podman: Podman, found: Inspected, control: int) -> Inspected:
         raise fault(
             PodmanError,
             EINVAL,
-            f"cannot start the container {found.name!r}: its first process ended at once; the image needs a /bin/sh, "
-            f"and '{podman.program} logs {found.name}' may say more",
+            f"cannot start the container {found.name!r}: its first process ended immediately; the image needs a "
+            f"/bin/sh, and '{podman.program} logs {found.name}' may say more",
         )
     return started
 

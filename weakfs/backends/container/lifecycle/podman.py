@@ -33,7 +33,7 @@ MOST_FILES, MOST_PROCESSES = 32_768, 4_096
 # The messages of Podman and Docker that there is no image or container with some name.
 MISSING = re.compile(r"no such (image|container|object)\b|image not known", re.IGNORECASE)
 
-# Containers are killed at once, without a grace period.
+# Containers are killed immediately, without a grace period.
 AT_ONCE = ("--time", "0")
 
 # On a machine with both versions of cgroups, crun refuses to run unless version 2 is unmounted.

@@ -44,7 +44,7 @@ def mount_command(
     DIR is an empty directory; the mount ends when it is unmounted or the command is interrupted. WHERE is a session
     file or a LOCATION in storage. Any program can work in DIR: what it writes to a file becomes an event when the file
     is closed or synced, and shows up in "weakfs timeline", "log" and "undo". A session in storage is created if it does
-    not exist, and stores each change at once; a session file is written when the mount ends.
+    not exist, and stores each change immediately; a session file is written when the mount ends.
 
     Needs FUSE. DIR is unmounted even if the command is killed; if that fails, the next mount unmounts it.
     """

@@ -17,7 +17,7 @@ MISCOUNTED = "the counts in its header do not match its lines, which were all us
 RANGES = re.compile(r"@@ -(\d{1,15})(?:,(\d{1,15}))? \+(\d{1,15})(?:,(\d{1,15}))? @@")
 # Where the next hunk or the diff of the next file begins.
 _STARTS = "@@", GIT, "Index: ", "diff -"
-# Where the text of the next mail, commit or list of properties begins: its lines with '-' and '+' are no changes.
+# Where the text of the next mail, commit or list of properties begins: its lines with '-' and '+' are not changes.
 _TEXT = "From ", "commit ", "Property changes on: "
 # A header without numbers: `@@`, `@@ ... @@`, `@@ def f(): @@`.
 _BARE = re.compile(r"^@@|@@\s*$")
