@@ -211,7 +211,7 @@ def _has_status(error: Exception, start: str) -> bool:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Return whether an error is an answer that would be the same if the request was repeated."""
+    """Return whether an error is an answer that would be the same if the request were repeated."""
     return _has_status(error, "4") and not (_has_status(error, "408") or _has_status(error, "429"))
 
 
