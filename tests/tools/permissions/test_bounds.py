@@ -54,7 +54,7 @@ def test_a_line_too_wide_to_read_is_not_reported_as_past_the_end(files: Filesyst
     tools = toolset(files, Capability(max_read_bytes=most))
     files.write("/src/text", text)
     result = tools.call("read_file", {"path": "/src/text"})
-    assert result.message == "[Read nothing of /src/text: a character of line 1 takes more bytes than may be read]"
+    assert result.message == "[Read no part of /src/text: a character of line 1 takes more bytes than may be read]"
 
 
 @pytest.mark.parametrize("encoding", ["utf8", "bytes"])
@@ -62,7 +62,7 @@ def test_a_read_of_no_bytes_gives_no_advice_that_repeats_it(files: Filesystem, e
     tools = toolset(files, Capability(max_read_bytes=0))
     files.write("/src/text", "some text\n")
     result = tools.call("read_file", {"path": "/src/text", "offset_bytes": 2, "encoding": encoding})
-    assert result.message == "[Read nothing of /src/text: no byte of it may be read]"
+    assert result.message == "[Read no part of /src/text: none of its bytes may be read]"
 
 
 def test_results_are_clamped(files: Filesystem) -> None:

@@ -140,7 +140,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     if not total:
         summary, note = f"{found.path} is empty", f"[{found.path} is empty]"
     elif not count and found.truncated:
-        summary = f"Read nothing of {found.path}: a character of line {first} takes more bytes than may be read"
+        summary = f"Read no part of {found.path}: a character of line {first} takes more bytes than may be read"
         note = f"[{summary}]"
     elif not count:
         summary = f"{found.path} has {plural(total, 'line')} and line {first} is past its end"
@@ -222,7 +222,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     count = len(found.content) if text is None else len(text.encode())
     stop = found.offset + count
     if stop < found.size_bytes and not count:
-        note = f"[Read nothing of {found.path}: no byte of it may be read]"
+        note = f"[Read no part of {found.path}: none of its bytes may be read]"
     elif stop < found.size_bytes:
         note = f"[bytes {found.offset} to {stop} of {found.size_bytes}; continue with offset_bytes={stop}]"
     elif not count:

@@ -39,7 +39,7 @@ def run_command(
     limits: CommandLimits,
     stop: StopEvent | None = None,
 ) -> CompletedCommand:
-    """Run a shell command until it ends or is stopped. Nothing of it is left running afterwards.
+    """Run a shell command until it ends or is stopped. It leaves nothing running.
 
     Raise `ProcessesRunning` while programs are running that other filesystems of the container launched, and
     `OSError` (EDQUOT) if the container's files became too large.

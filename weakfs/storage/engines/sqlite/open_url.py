@@ -19,7 +19,7 @@ class SqliteStorage(SyncStorage):
         super().__init__(AsyncSqliteStorage(Database(path, durability=durability)), run=run_in_place)
 
     def event_store(self) -> SqliteEventStore:
-        """Open the event streams in the same file, on a connection of their own."""
+        """Open the event streams in the same file, on their own connection."""
         return SqliteEventStore(self._path, durability=self._durability)
 
 
