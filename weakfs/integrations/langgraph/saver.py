@@ -155,7 +155,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
             self._storage.set_many(replaced)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread."""
+        """Delete all data of a thread."""
         self._storage.clear(self._thread(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:

@@ -40,8 +40,8 @@ class RenderedPrompt:
 class Prompt:
     """Sections in the order in which a model reads them.
 
-    `provider` names whose models make the calls, as in `Toolset`. Raises `ValueError` if two sections have the same
-    key, or two tools the same name, because a call names only the tool.
+    `provider` names the provider of the models that make the calls, as in `Toolset`. Raises `ValueError` if two
+    sections have the same key, or two tools the same name, because a call names only the tool.
     """
 
     def __init__(self, *, sections: Iterable[Section], key: str = "prompt", provider: Provider | None = None) -> None:
