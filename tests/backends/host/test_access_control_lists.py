@@ -18,7 +18,7 @@ SOMEBODY = 1234
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A directory whose new entries `SOMEBODY` may change, with entries that he may not."""
+    """A directory in which `SOMEBODY` may change new entries, but not the existing ones."""
     root = tmp_path / "root"
     (root / "private").mkdir(parents=True, mode=0o750)
     for name in ("private.txt", "private/a.txt"):

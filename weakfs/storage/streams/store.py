@@ -272,7 +272,7 @@ class AsyncStorageEventStore(DerivedEventStore):
         return held
 
     async def _current(self, stream: str) -> _Held:
-        """Read the head of a stream; a handle whose stream is gone is a stream that does not exist."""
+        """Read the head of a stream; a handle to a deleted stream reads as a stream that does not exist."""
         held = await self._load(stream)
         return held if held.version is None or _is_of(stream, held.head) else _Held(Head(id=held.head.id), None)
 
