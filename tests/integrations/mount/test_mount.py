@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.integrations.mount.conftest import Run
-from weakfs import InMemoryFilesystem, Limits, OverlayFilesystem, Policy, PolicyRule, Session
+from weakfs import HostFilesystem, InMemoryFilesystem, Limits, OverlayFilesystem, Policy, PolicyRule, Session
 from weakfs.integrations.mount import MountError, mount
 from weakfs.reducers import FileAppended, FileSpliced, FileWritten
 from weakfs.tools.permissions.rules import Effect
@@ -320,6 +320,19 @@ for mode in "wal", "delete":
     db.deserialize(database)
     assert db.execute("select count(*) from t").fetchone() == (1000,)
     db.close()
+
+
+def test_a_directory_in_the_mount_may_be_named_like_the_root_of_its_files(
+    tmp_path: Path, place: Path, run: Run
+) -> None:
+    root = tmp_path / "root"
+    inside = str(root)[1:]
+    (root / inside).mkdir(parents=True)
+    with mount(HostFilesystem(root), place):
+        run(f"cd {inside}; echo new > made; echo moved > old; mv old {place}/here; cat made")
+    assert (root / inside / "made").read_text() == "new\n"
+    assert (root / "here").read_text() == "moved\n"
+    assert sorted(os.listdir(root / inside)) == ["made"]
 
 
 def test_concurrent_writers_lose_nothing(files: InMemoryFilesystem, place: Path) -> None:

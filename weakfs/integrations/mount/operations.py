@@ -21,6 +21,7 @@ from weakfs.backends import InMemoryFilesystem
 from weakfs.errors import WeakfsError
 from weakfs.filesystem import FileStat, Filesystem
 from weakfs.filesystem.errors import fault
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.integrations.mount.open_files import OpenFile, OpenFiles
 from weakfs.reducers.events import EntryPut
 from weakfs.reducers.timestamps import clamped
@@ -86,6 +87,8 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
     use_ns = True
 
     def __attrs_post_init__(self) -> None:
+        # The kernel's paths start at the mount, so none of them is a path on the host.
+        self.files = by_canonical_paths(self.files)
         self.open_files = OpenFiles(self.files, self._now)
 
     def _now(self) -> int:
