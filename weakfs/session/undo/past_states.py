@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
+
+from attrs import evolve
 
 from weakfs.session.errors import SessionError
 from weakfs.session.external_filesystems import Reversible
@@ -14,6 +16,7 @@ from weakfs.session.history.reduction import Row, advance
 from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import SessionView
+from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import GoBack
 from weakfs.session.slices.table import Table
@@ -96,37 +99,42 @@ class Moments(Forks):
         return files_before, files_after
 
     def _around_each(self, line: Timeline, numbers: list[int]) -> Iterator[tuple[SessionView, SessionView]]:
-        """Yield the slices before and after each of these records; for a record of a merged fork, those of the fork."""
+        """Yield the slices before and after each of these records; for a record of a merged fork, those of the fork.
+
+        In those of a fork, only slices about files outside the session are up to date.
+        """
         if not numbers:
             return
         forks = [
             (merge, inside)
             for merge, end in merges(line.rows, line.dropped, line.base.block_end)
-            if (inside := [seq for seq in numbers if merge < seq <= end])
+            if (inside := {seq for seq in numbers if merge < seq <= end})
         ]
         own = set(numbers).difference(*(inside for _, inside in forks))
         views = self._states(line, {*own, *(seq - 1 for seq in own)})
         pairs = {seq: (views[seq - 1], views[seq]) for seq in own}
         for merge, inside in forks:
-            views = self._states_of_fork(line, merge, {*inside, *(seq - 1 for seq in inside)})
-            # Without the record at which the fork began, these are not known.
-            pairs |= {seq: (views[seq - 1], views[seq]) for seq in inside if seq in views}
+            for seq, (before, after) in self._around_each_of_fork(line, merge, inside).items():
+                pairs[seq] = self._view(before), self._view(after)
         yield from (pairs[seq] for seq in numbers if seq in pairs)
 
-    def _states_of_fork(self, line: Timeline, merge: int, numbers: set[int]) -> dict[int, SessionView]:
-        """Return the slices of a merged fork after some of its records; for `merge`, those in which it began.
+    def _view(self, mark: Mark) -> SessionView:
+        return SessionView(self._rules, mark.seq, mark.state, mark.logs)
 
-        They are replayed from the record at which it began, so what was merged into it since is part of its changes.
+    def _around_each_of_fork(self, line: Timeline, merge: int, numbers: set[int]) -> dict[int, tuple[Mark, Mark]]:
+        """Return the slices of a merged fork before and after some of its records.
+
+        They are replayed from the record at which it began. If that was dropped, they are replayed from the earliest
+        state that is kept: what the fork found is the same, and what happened in between is found there already.
         """
         _, _, _, (_, base, count, _, is_renumbered, *_) = next(iter(line.rows.since(merge - 1 - line.dropped)))
-        if not is_renumbered or base < line.dropped:
+        if not is_renumbered:
+            # In files of format version 1, the records do not say where it began.
             return {}
-        rules = self._rules
-        began = state_at(line, rules, base)
-        mark = Mark(merge, began.state, began.logs, 0)
-        rows = islice(line.rows.since(merge - line.dropped), count)
-        passed = advance(line.past.rules_at(merge, rules), mark, rows, sorted(numbers - {merge}))
-        return {each.seq: SessionView(rules, each.seq, each.state, each.logs) for each in (mark, *passed)}
+        rules = line.past.rules_at(merge, self._rules)
+        began = state_at(line, self._rules, max(base, line.dropped))
+        rows = tuple(islice(line.rows.since(merge - line.dropped), count))
+        return _around_each_inside(_of_outside(rules), rows, Mark(merge, began.state, began.logs, 0), numbers)
 
     def _detached(self, line: Timeline, first: int, last: int) -> list[str]:
         """Return the filesystems that records `first + 1` to `last` changed, but that are not attached."""
@@ -189,6 +197,40 @@ class Moments(Forks):
 
     def _reversible(self) -> list[Reversible]:
         return [external for external in self._attached if isinstance(external, Reversible)]
+
+
+def _around_each_inside(
+    rules: Rules, rows: Sequence[Row], began: Mark, numbers: set[int]
+) -> dict[int, tuple[Mark, Mark]]:
+    """Return the slices before and after some records of a fork, which began with those of `began`.
+
+    For a record of a fork that was merged into it, they are those of that fork.
+    """
+    start = began.seq
+    forks = [
+        (merge, end, inside)
+        for merge, end in merges(rows, start)
+        if (inside := {seq for seq in numbers if merge < seq <= end})
+    ]
+    own = numbers.difference(*(inside for _, _, inside in forks))
+    # Where the forks began: before `start`, if they left at the beginning of this one.
+    bases = {merge: max(rows[merge - start - 1][3][1], start) for merge, _, _ in forks}
+    stops = {*own, *(seq - 1 for seq in own), *bases.values()} - {start}
+    states = {start: began} | {mark.seq: mark for mark in advance(rules, began, rows, sorted(stops))}
+    pairs = {seq: (states[seq - 1], states[seq]) for seq in own}
+    for merge, end, inside in forks:
+        left = states[bases[merge]]
+        inner = Mark(merge, left.state, left.logs, 0)
+        pairs |= _around_each_inside(rules, rows[merge - start : end - start], inner, inside)
+    return pairs
+
+
+def _of_outside(rules: Rules) -> Rules:
+    """Return the rules without the reducers of slices that are not about files outside the session."""
+    by_type = rules.by_type
+    tags = {by_type[one.cls].tag for one in rules.registry.slices if one.outside is not None and one.cls in by_type}
+    steps = {event: tuple(step for step in found if step.tag in tags) for event, found in rules.steps.items()}
+    return evolve(rules, steps=steps, folds={tag: fold for tag, fold in rules.folds.items() if tag in tags})
 
 
 def _records_between(line: Timeline, first: int, last: int) -> Iterator[tuple[int, Row]]:
