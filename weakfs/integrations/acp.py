@@ -14,13 +14,14 @@ from typing import Any, Literal, TypeVar
 from weakfs.backends import HostFilesystem, MountedFilesystem
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.judged_reads import Request, judged_read
+from weakfs.integrations.missing_packages import needed
 from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.messages import a_type
 from weakfs.tools import Toolset
 from weakfs.tools.calls.external_call import ExternalCallFailed
 from weakfs.tools.permissions.guard import check_fits_inline, check_may_show, guarded, point_of, refuse_partial_read
 
-try:
+with needed("acp", package="agent-client-protocol", at_least="0.12"):
     from acp import RequestError
     from acp.interfaces import Agent, Client
     from acp.schema import (
@@ -38,13 +39,6 @@ try:
         ToolCallUpdate,
         WriteTextFileResponse,
     )
-except ImportError as error:
-    if error.name is None or error.name.partition(".")[0] != "acp":
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.acp: the package agent-client-protocol is not installed, or is older than "
-        "0.12; run: pip install 'weakfs[acp]'"
-    ) from error
 
 __all__ = ["CAPABILITIES", "SessionClient"]
 

@@ -12,17 +12,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import FileStat, Filesystem
+from weakfs.integrations.missing_packages import needed
 from weakfs.integrations.past_files import past_files
 from weakfs.session import Session as AnySession
 from weakfs.tools.permissions.guard import refuse_partial_read
 
-try:
+with needed("fsspec"):
     from fsspec.spec import AbstractFileSystem
     from fsspec.transaction import Transaction
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.fsspec: the package fsspec is not installed; run: pip install 'weakfs[fsspec]'"
-    ) from error
 
 if TYPE_CHECKING:
     from datetime import datetime

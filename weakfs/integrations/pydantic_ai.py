@@ -14,6 +14,7 @@ from functools import partial
 from secrets import token_hex
 from typing import Any, Literal, Self, cast
 
+from weakfs.integrations.missing_packages import needed
 from weakfs.messages import one_line
 from weakfs.session import MergeConflict, OnConflict, Session, SessionError
 from weakfs.tools import Tool, ToolCall, ToolResult, Toolset, ToolValidationError
@@ -21,19 +22,12 @@ from weakfs.tools.calls.call_json import read_json
 from weakfs.tools.schemas.content import Provider
 from weakfs.tools.schemas.provider_profiles import with_defaults
 
-try:
+with needed("pydantic_ai", package="pydantic-ai-slim", at_least="2.60"):
     from pydantic_ai import BinaryContent, ModelRetry, RunContext, ToolReturn
     from pydantic_ai.exceptions import ToolFailed
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.tools import AgentDepsT, ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-except ImportError as error:
-    if error.name is None or error.name.partition(".")[0] != "pydantic_ai":
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.pydantic_ai: the package pydantic-ai-slim is not installed, or is older than "
-        "2.60; run: pip install 'weakfs[pydantic-ai]'"
-    ) from error
 
 __all__ = ["RunConflict", "SessionToolset"]
 

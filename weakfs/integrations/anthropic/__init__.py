@@ -6,15 +6,10 @@ can be undone. Needs the extra `weakfs[anthropic]`.
 
 from __future__ import annotations
 
-try:
+from weakfs.integrations.missing_packages import needed
+
+with needed("anthropic", at_least="2.0"):
     import anthropic.lib.tools  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name is None or error.name.partition(".")[0] != "anthropic":
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.anthropic: the package anthropic is not installed, or is older than 2.0; "
-        "run: pip install 'weakfs[anthropic]'"
-    ) from error
 
 from weakfs.integrations.anthropic.editor import AsyncTextEditorTool, TextEditorTool
 from weakfs.integrations.anthropic.memory import AsyncMemoryTool, MemoryTool

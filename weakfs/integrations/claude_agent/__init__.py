@@ -6,15 +6,10 @@ In `ClaudeAgentOptions`, pass the result of `hooks` as `hooks`, that of `mcp_ser
 
 from __future__ import annotations
 
-try:
+from weakfs.integrations.missing_packages import needed
+
+with needed("claude_agent", package="claude-agent-sdk", modules=("claude_agent_sdk",)):
     import claude_agent_sdk  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "claude_agent_sdk":
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.claude_agent: the package claude-agent-sdk is not installed; "
-        "run: pip install 'weakfs[claude-agent]'"
-    ) from error
 
 from weakfs.integrations.claude_agent.hooks import hooks
 from weakfs.integrations.claude_agent.server import mcp_server

@@ -6,16 +6,11 @@
 
 from __future__ import annotations
 
-try:
+from weakfs.integrations.missing_packages import needed
+
+with needed("deepagents", at_least="0.7.10"):
     # Versions before 0.7.10 do not have it.
     from deepagents.backends.protocol import GlobTruncationReason  # noqa: F401
-except ImportError as error:
-    if error.name is None or not error.name.startswith("deepagents"):
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.deepagents: the package deepagents is not installed, or is older than 0.7.10; "
-        "run: pip install 'weakfs[deepagents]'"
-    ) from error
 
 from weakfs.integrations.deepagents.backend import WeakfsBackend
 from weakfs.integrations.deepagents.sandbox import WeakfsSandbox

@@ -6,17 +6,12 @@ extra `weakfs[langchain]`.
 
 from __future__ import annotations
 
-try:
+from weakfs.integrations.missing_packages import needed
+
+with needed("langchain", modules=("langchain", "langchain_core", "langgraph"), at_least="1.4"):
     # Versions before 1 do not have it.
     from langchain.agents.middleware import AgentMiddleware  # noqa: F401
     from langgraph.runtime import ExecutionInfo  # noqa: F401
-except ImportError as error:
-    if error.name is None or error.name.partition(".")[0] not in ("langchain", "langchain_core", "langgraph"):
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.langchain: the package langchain is not installed, or is older than 1.4; run: "
-        "pip install 'weakfs[langchain]'"
-    ) from error
 
 from weakfs.integrations.langchain.middleware import SessionMiddleware
 from weakfs.integrations.langchain.tools import structured_tools

@@ -5,16 +5,11 @@ Needs the extra `weakfs[langgraph]`.
 
 from __future__ import annotations
 
-try:
+from weakfs.integrations.missing_packages import needed
+
+with needed("langgraph", package="langgraph-checkpoint", modules=("langgraph", "langchain_core"), at_least="4.3"):
     # Versions before 4.3 do not have it.
     from langgraph.checkpoint.base import writes_sort_key  # noqa: F401
-except ImportError as error:
-    if error.name is None or error.name.partition(".")[0] not in ("langgraph", "langchain_core"):
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.langgraph: the package langgraph-checkpoint is not installed, or is older than "
-        "4.3; run: pip install 'weakfs[langgraph]'"
-    ) from error
 
 from weakfs.integrations.langgraph.saver import StorageSaver
 

@@ -7,17 +7,12 @@
 
 from __future__ import annotations
 
-try:
+from weakfs.integrations.missing_packages import needed
+
+with needed("mcp", modules=("mcp", "mcp_types"), at_least="2.3"):
     # mcp_types has been part of mcp since 2.0.
     import mcp.server.lowlevel  # noqa: F401
     import mcp_types  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name is None or not error.name.startswith("mcp"):
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.mcp: the package mcp is not installed, or is older than 2.3; "
-        "run: pip install 'weakfs[mcp]'"
-    ) from error
 
 from weakfs.integrations.mcp.reference.server import filesystem_server
 from weakfs.integrations.mcp.server import toolset_server

@@ -4,12 +4,11 @@
 close or sync it.
 """
 
+from weakfs.integrations.missing_packages import needed
+
 try:
-    import mfusepy as _mfusepy  # noqa: F401  # pyright: ignore[reportUnusedImport]
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.mount: the package mfusepy is not installed; run: pip install 'weakfs[mount]'"
-    ) from error
+    with needed("mount", package="mfusepy", modules=("mfusepy",)):
+        import mfusepy as _mfusepy  # noqa: F401  # pyright: ignore[reportUnusedImport]
 except OSError as error:
     raise OSError(
         f"cannot use weakfs.integrations.mount: {error}; install FUSE, on Debian: apt-get install fuse3"

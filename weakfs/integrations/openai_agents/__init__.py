@@ -7,16 +7,11 @@ extra `weakfs[openai-agents]`.
 
 from __future__ import annotations
 
-try:
+from weakfs.integrations.missing_packages import needed
+
+with needed("openai_agents", modules=("agents",), at_least="0.24"):
     # Versions before 0.24 do not have it.
     from agents.sandbox.session import BaseSandboxClient  # noqa: F401
-except ImportError as error:
-    if error.name is None or error.name.partition(".")[0] != "agents":
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.openai_agents: the package openai-agents is not installed, or is older than "
-        "0.24; run: pip install 'weakfs[openai-agents]'"
-    ) from error
 
 from weakfs.integrations.openai_agents.client import WeakfsSandboxClient, WeakfsSandboxOptions, WeakfsSandboxState
 from weakfs.integrations.openai_agents.sandbox import WeakfsSandboxSession
