@@ -1,4 +1,4 @@
-"""Shared code of integrations that run commands: files with the same paths in commands, and printed output."""
+"""Shared code of integrations that run commands: their files and options, printed output, and timeouts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,19 @@ from weakfs.backends import ContainerFilesystem, MountedFilesystem
 from weakfs.filesystem import Filesystem
 from weakfs.tools import ToolContext
 from weakfs.tools.blobs import BlobReference
+from weakfs.tools.handlers import ShellOptions
+
+# The maximum size of a command's output, by default.
+MAX_OUTPUT = 1 << 20
+# The exit code of GNU `timeout` for a command that timed out.
+TIMED_OUT = 124
+# The error codes of commands that timed out.
+TIMEOUTS = frozenset({"timed_out", "deadline_exceeded"})
+
+
+def shell_options(given: ShellOptions | None) -> ShellOptions:
+    """Return the options for commands, or the default ones of integrations."""
+    return ShellOptions(max_output=MAX_OUTPUT) if given is None else given
 
 
 def mounted_files(files: Filesystem, mounted_at: str) -> Filesystem:

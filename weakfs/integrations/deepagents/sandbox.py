@@ -8,17 +8,12 @@ from deepagents.backends.protocol import ExecuteResponse, SandboxBackendProtocol
 from weakfs.backends import InMemoryFilesystem
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem
-from weakfs.integrations.command_files import mounted_files, printed_text
+from weakfs.integrations.command_files import TIMED_OUT, TIMEOUTS, mounted_files, printed_text, shell_options
 from weakfs.integrations.deepagents.backend import Request, WeakfsBackend
 from weakfs.integrations.deepagents.exchange import Dialect, Exchange, exchange_of
 from weakfs.session import Session
 from weakfs.tools import Capability, Policy, Tool, ToolContext, ToolResult
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
-
-# The exit code of GNU `timeout` for a command that timed out.
-TIMED_OUT = 124
-
-MAX_OUTPUT = 1 << 20
 
 
 @frozen
@@ -49,7 +44,7 @@ class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
         caller: str | None = None,
         dialect: Dialect = "protocol",
     ) -> None:
-        self._shell = ShellOptions(max_output=MAX_OUTPUT) if shell is None else shell
+        self._shell = shell_options(shell)
         super().__init__(
             session,
             mounted_files(InMemoryFilesystem(session) if files is None else files, mounted_at),
@@ -98,5 +93,5 @@ def _response(done: ToolResult[object], exchange: Exchange) -> ExecuteResponse:
     if done.success and given is not None:
         return given
     output = "" if given is None or not given.output else given.output.rstrip("\n") + "\n"
-    code = TIMED_OUT if done.error_code in ("timed_out", "deadline_exceeded") else None
+    code = TIMED_OUT if done.error_code in TIMEOUTS else None
     return ExecuteResponse(f"{output}Error: {done.summary_text}", code, given is not None and given.truncated)

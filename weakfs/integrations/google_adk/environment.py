@@ -11,7 +11,7 @@ from google.adk.environment import BaseEnvironment, ExecutionResult
 from weakfs.backends import InMemoryFilesystem
 from weakfs.class_decorators import define, frozen
 from weakfs.filesystem import Filesystem
-from weakfs.integrations.command_files import mounted_files, printed_text
+from weakfs.integrations.command_files import TIMED_OUT, TIMEOUTS, mounted_files, printed_text, shell_options
 from weakfs.session import Session
 from weakfs.tools import Capability, Policy, Receipt, Tool, ToolContext, ToolResult, Toolset, require_filesystem
 from weakfs.tools.blobs import BlobReference
@@ -19,11 +19,8 @@ from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell
 from weakfs.tools.permissions import check_fits_inline, read_shown
 from weakfs.tools.results import answer, summarize
 
-MAX_OUTPUT = 1 << 20
-
-# The exit codes of shells and of `timeout`: for commands that could not run, and for those that timed out.
+# The exit code of shells for commands that cannot run.
 CANNOT_RUN = 126
-TIMED_OUT = 124
 
 # The exceptions that an environment's methods raise, by error code; `OSError` for all other codes.
 _ERRORS: Mapping[str, type[Exception]] = {
@@ -87,7 +84,7 @@ class WeakfsEnvironment(BaseEnvironment):
     ) -> None:
         given = mounted_files(InMemoryFilesystem(session) if files is None else files, working_dir)
         self._working_dir = Path(given.stat(".").path)
-        self._shell = ShellOptions(max_output=MAX_OUTPUT) if shell is None else shell
+        self._shell = shell_options(shell)
         self._caller = caller
         self._toolset = Toolset(session, given, tools=TOOLS, capability=capability, policy=policy)
 
@@ -126,7 +123,7 @@ class WeakfsEnvironment(BaseEnvironment):
         done, exchange = await self._call("execute", {"command": command, "timeout": timeout})
         result = exchange.executed or ExecutionResult(exit_code=CANNOT_RUN)
         if not done.success:
-            late = result.timed_out or done.error_code in ("timed_out", "deadline_exceeded")
+            late = result.timed_out or done.error_code in TIMEOUTS
             printed = result.stderr and result.stderr.rstrip("\n") + "\n"
             return ExecutionResult(
                 exit_code=TIMED_OUT if late else CANNOT_RUN,

@@ -22,12 +22,11 @@ from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
 
 from weakfs import InMemoryFilesystem, Session
 from weakfs.filesystem import Filesystem
+from weakfs.integrations.command_files import shell_options
 from weakfs.integrations.openai_agents.sandbox import WeakfsSandboxSession
 from weakfs.integrations.openai_agents.snapshots import is_stored
 from weakfs.tools import Capability, Policy
 from weakfs.tools.handlers import ProcessOptions, ShellOptions
-
-MAX_OUTPUT = 1 << 20
 
 
 class WeakfsSandboxState(SandboxSessionState):
@@ -73,7 +72,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
     ) -> None:
         self._location = None if location is None else os.fspath(location)
         self._files = _in_memory if files is None else files
-        self._shell = ShellOptions(max_output=MAX_OUTPUT) if shell is None else shell
+        self._shell = shell_options(shell)
         self._capability, self._policy, self._caller = capability, policy, caller
         self._processes = processes
         self._instrumentation = Instrumentation() if instrumentation is None else instrumentation

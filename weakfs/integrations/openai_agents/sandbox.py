@@ -28,7 +28,7 @@ from attrs import evolve
 
 from weakfs import HostFilesystem, Session
 from weakfs.filesystem import Filesystem
-from weakfs.integrations.command_files import mounted_files
+from weakfs.integrations.command_files import TIMEOUTS, mounted_files
 from weakfs.integrations.openai_agents.archives import check_archive, decompressed, overlaid, read_all, without_set_id
 from weakfs.integrations.openai_agents.terminals import Terminals, TerminalSession, shell_line, terminal_tools
 from weakfs.integrations.openai_agents.workspace import (
@@ -120,7 +120,7 @@ class WeakfsSandboxSession(TerminalSession):
                 return await self._exec_concurrently(command, environment, limit)
             done = await self._toolset.acall("execute", arguments, caller=self._caller, adapter=exchange)
         executed = cast("Executed | None", exchange.result)
-        if (executed is not None and executed.timed_out) or done.error_code in ("timed_out", "deadline_exceeded"):
+        if (executed is not None and executed.timed_out) or done.error_code in TIMEOUTS:
             raise ExecTimeoutError(command=command, timeout_s=timeout, context={"message": done.summary_text})
         if not done.success or executed is None or executed.exit_code is None:
             raise ExecTransportError(

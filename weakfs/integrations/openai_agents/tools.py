@@ -23,6 +23,7 @@ from agents.tool_context import ToolContext
 
 from weakfs.editing import PatchError
 from weakfs.editing.patches.apply import paths_in
+from weakfs.integrations.command_files import TIMEOUTS
 from weakfs.messages import one_line
 from weakfs.tools import ToolResult, Toolset
 from weakfs.tools.blobs import BlobReference
@@ -121,7 +122,7 @@ class SessionShell:
         receipt = done.value
         if not isinstance(receipt, ShellReceipt) or receipt.timed_out is None:
             outcome = ShellCallOutcome(type="exit", exit_code=CANNOT_RUN)
-            if done.error_code in ("timed_out", "deadline_exceeded"):
+            if done.error_code in TIMEOUTS:
                 outcome = ShellCallOutcome(type="timeout")
             return ShellCommandOutput(stderr=done.message, outcome=outcome, command=command)
         outcome = ShellCallOutcome(type="exit", exit_code=receipt.exit_code)

@@ -9,12 +9,7 @@ import pytest
 
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.testing.conformance.harness import FilesystemCases, refused
-
-
-def write_by_stream(fs: Filesystem, path: str, size: int) -> None:
-    with fs.open(path, "wb") as stream:
-        stream.write(b"x" * size)
-
+from weakfs.testing.conformance.operations import write_stream
 
 WRITERS: dict[str, Callable[[Filesystem, str, int], object]] = {
     "write": lambda fs, path, size: fs.write(path, "x" * size),
@@ -23,7 +18,7 @@ WRITERS: dict[str, Callable[[Filesystem, str, int], object]] = {
     "write_append": lambda fs, path, size: fs.write(path, "x" * size, mode="append"),
     "write_create": lambda fs, path, size: fs.write(path, "x" * size, mode="create"),
     "write_lines": lambda fs, path, size: fs.write_lines(path, ["x" * (size - 1) + "\n"]),
-    "open_wb": write_by_stream,
+    "open_wb": lambda fs, path, size: write_stream(fs, path, "wb", "x" * size),
 }
 
 MAKERS: dict[str, Callable[[Filesystem, str], object]] = {
@@ -33,13 +28,11 @@ MAKERS: dict[str, Callable[[Filesystem, str], object]] = {
     "symlink": lambda fs, path: fs.symlink("a.txt", path),
     "move": lambda fs, path: fs.move("/a.txt", path),
     "copy": lambda fs, path: fs.copy("/a.txt", path),
-    "open_wb": lambda fs, path: write_by_stream(fs, path, 1),
+    "open_wb": lambda fs, path: write_stream(fs, path, "wb"),
 }
 
 each_writer = pytest.mark.parametrize("writer", WRITERS)
 each_maker = pytest.mark.parametrize("maker", MAKERS)
-
-each_writer = pytest.mark.parametrize("writer", WRITERS)
 
 
 def two_files(fs: Filesystem) -> None:
@@ -255,22 +248,9 @@ class LimitCases(FilesystemCases):
         fs.move("/e/a.txt", "/e/b.txt")
         assert fs.statistics().total_size == 5
 
-    @pytest.mark.parametrize("maker", ["write", "append", "mkdir", "symlink", "open"])
+    @pytest.mark.parametrize("maker", ["write", "append", "mkdir", "symlink", "open_wb"])
     def test_implied_parents_count_as_nodes(self, maker: str) -> None:
-        def make(fs: Filesystem, path: str) -> None:
-            match maker:
-                case "write":
-                    fs.write(path, "x")
-                case "append":
-                    fs.append(path, "x")
-                case "mkdir":
-                    fs.mkdir(path)
-                case "symlink":
-                    fs.symlink("x", path)
-                case _:
-                    with fs.open(path, "w") as stream:
-                        stream.write("x")
-
+        make = MAKERS[maker]
         fs = self.make_fs(limits=Limits(max_node_count=4))
         fs.write("/a.txt", "x")
         with refused(fs, OSError, errno.EDQUOT):

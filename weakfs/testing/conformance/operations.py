@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import PurePath
-from typing import TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from weakfs.filesystem import Filesystem
 
-__all__ = ["CHANGING", "EVERY", "READING"]
+__all__ = ["CHANGING", "EVERY", "READING", "write_stream"]
 
 Operation: TypeAlias = Callable[[Filesystem, str | PurePath], object]
 
@@ -30,14 +30,10 @@ READING: dict[str, Operation] = {
 }
 
 
-def write_stream(fs: Filesystem, path: str | PurePath) -> None:
-    with fs.open(path, "w") as stream:
-        stream.write("x")
-
-
-def append_stream(fs: Filesystem, path: str | PurePath) -> None:
-    with fs.open(path, "a") as stream:
-        stream.write("x")
+def write_stream(fs: Filesystem, path: str | PurePath, mode: str = "w", content: str = "x") -> None:
+    """Write a file by a stream; a mode with `b` writes bytes."""
+    with fs.open(path, cast(Literal["w"], mode)) as stream:
+        stream.write(cast(str, content.encode()) if "b" in mode else content)
 
 
 CHANGING: dict[str, Operation] = {
@@ -49,7 +45,7 @@ CHANGING: dict[str, Operation] = {
     "write_lines": lambda fs, path: fs.write_lines(path, ["x\n"]),
     "splice": lambda fs, path: fs.splice(path, [(0, 0, b"x")]),
     "open_w": write_stream,
-    "open_a": append_stream,
+    "open_a": lambda fs, path: write_stream(fs, path, "a"),
     "mkdir": lambda fs, path: fs.mkdir(path),
     "delete": lambda fs, path: fs.delete(path),
     "delete_recursive": lambda fs, path: fs.delete(path, recursive=True),

@@ -8,6 +8,7 @@ import pytest
 
 from weakfs.filesystem import Filesystem, FilesystemSnapshot
 from weakfs.testing.conformance.harness import FilesystemCases, refused
+from weakfs.testing.conformance.operations import write_stream
 
 
 def workspace(fs: Filesystem) -> None:
@@ -15,18 +16,6 @@ def workspace(fs: Filesystem) -> None:
     fs.write("/run.sh", "needle\n")
     fs.mkdir("/empty")
     fs.symlink("run.sh", "/link")
-
-
-def open_and_write(fs: Filesystem, path: str, mode: str) -> None:
-    match mode:
-        case "x":
-            stream = fs.open(path, "x")
-        case "a":
-            stream = fs.open(path, "a")
-        case _:
-            stream = fs.open(path, "w")
-    with stream:
-        stream.write("x")
 
 
 MUTATIONS: dict[str, Callable[[Filesystem], object]] = {
@@ -42,9 +31,9 @@ MUTATIONS: dict[str, Callable[[Filesystem], object]] = {
     "write_lines": lambda fs: fs.write_lines("/d/a.txt", ["x\n"]),
     "splice": lambda fs: fs.splice("/d/a.txt", [(0, 3, b"1")]),
     "splice_nothing": lambda fs: fs.splice("/d/a.txt", []),
-    "open_w": lambda fs: open_and_write(fs, "/d/a.txt", "w"),
-    "open_x": lambda fs: open_and_write(fs, "/new.txt", "x"),
-    "open_a": lambda fs: open_and_write(fs, "/d/a.txt", "a"),
+    "open_w": lambda fs: write_stream(fs, "/d/a.txt", "w"),
+    "open_x": lambda fs: write_stream(fs, "/new.txt", "x"),
+    "open_a": lambda fs: write_stream(fs, "/d/a.txt", "a"),
     "mkdir": lambda fs: fs.mkdir("/new"),
     "mkdir_of_an_existing_directory": lambda fs: fs.mkdir("/d"),
     "delete_a_file": lambda fs: fs.delete("/d/a.txt"),

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import Filesystem, Limits
+from weakfs.filesystem.paths import is_within
 from weakfs.reducers.tree.name_escaping import from_bytes, to_bytes
 from weakfs.session import Session
 from weakfs.tools import ToolContext
@@ -56,7 +57,7 @@ class Directories:
         reals = [os.path.realpath(absolute, strict=True) for absolute, _ in spellings]
         opened = dict(self._files)
         for real in sorted(set(reals), key=len):
-            if not any(_is_within(real, root) for root in opened):
+            if not any(is_within(real, root) for root in opened):
                 opened[real] = HostFilesystem(
                     real, session=self._session, limits=LIMITS, read_only=self._read_only, store=self._store
                 )
@@ -114,11 +115,11 @@ class Directories:
         return next(filter(self._is_allowed, candidates), candidates[0])
 
     def _is_allowed(self, path: str) -> bool:
-        return any(_is_within(path, directory) for directory in self.allowed)
+        return any(is_within(path, directory) for directory in self.allowed)
 
     def _filesystem_of(self, path: str) -> HostFilesystem:
         real = os.path.realpath(path)
-        return next(files for root, files in self._files.items() if _is_within(real, root))
+        return next(files for root, files in self._files.items() if is_within(real, root))
 
     def _host_path(self, real: str) -> HostPath:
         files = self._filesystem_of(real)
@@ -143,10 +144,6 @@ def valid_roots(uris: Sequence[str]) -> list[str]:
 
     paths = [unquote(urlsplit(uri).path) if uri.startswith("file://") else expanded(uri) for uri in uris]
     return [path for path in paths if os.path.isdir(path)]
-
-
-def _is_within(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(f"{directory.rstrip('/')}/")
 
 
 def _existing(path: str) -> str:

@@ -46,6 +46,17 @@ TEXTS = {
     "many_lines": "line\n" * 5_000,
 }
 
+NOT_UTF8 = {
+    "lone_continuation": b"\x80",
+    "cut_off": b"\xc3",
+    "bad_continuation": b"\xc3(",
+    "overlong": b"\xc0\xaf",
+    "cut_off_of_three": b"\xe2\x82",
+    "surrogate": b"\xed\xa0\x80",
+    "too_large": b"\xf5\x80\x80\x80",
+    "not_utf8": b"ok\xfe\xff",
+}
+
 each_text = pytest.mark.parametrize("text", list(TEXTS.values()), ids=list(TEXTS))
 
 
@@ -137,29 +148,7 @@ class TextCases(FilesystemCases):
         with pytest.raises(ValueError, match=r"\b401\b"):
             fs.read("/bad.txt", offset=100, limit=1)
 
-    @pytest.mark.parametrize(
-        "content",
-        [
-            b"\x80",
-            b"\xc3",
-            b"\xc3(",
-            b"\xc0\xaf",
-            b"\xe2\x82",
-            b"\xed\xa0\x80",
-            b"\xf5\x80\x80\x80",
-            b"ok\xfe\xff",
-        ],
-        ids=[
-            "lone_continuation",
-            "cut_off",
-            "bad_continuation",
-            "overlong",
-            "cut_off_of_three",
-            "surrogate",
-            "too_large",
-            "not_utf8",
-        ],
-    )
+    @pytest.mark.parametrize("content", list(NOT_UTF8.values()), ids=list(NOT_UTF8))
     def test_bytes_that_are_not_utf8_are_never_guessed_at(self, fs: Filesystem, content: bytes) -> None:
         fs.write_bytes("/bad", content)
         with pytest.raises(ValueError, match="/bad"):
@@ -228,13 +217,12 @@ class TextCases(FilesystemCases):
         fs.write("/a.txt", "".join(WITH_FINAL_NEWLINE))
         assert fs.read_bytes("/a.txt").content == "".join(WITH_FINAL_NEWLINE).encode()
 
-    @pytest.mark.parametrize(("preset", "lines"), [("tools", 2_000), ("strict", 2_000)])
-    def test_the_presets_for_tools_read_two_thousand_lines(self, preset: str, lines: int) -> None:
-        limits = Limits.tools() if preset == "tools" else Limits.strict()
+    @pytest.mark.parametrize("limits", [Limits.tools(), Limits.strict()], ids=["tools", "strict"])
+    def test_the_presets_for_tools_read_two_thousand_lines(self, limits: Limits) -> None:
         fs = self.make_fs(limits=limits)
-        fs.write("/a.txt", "line\n" * (lines + 1))
+        fs.write("/a.txt", "line\n" * 2_001)
         result = fs.read("/a.txt")
-        assert (len(result.content), result.truncated, result.total_lines) == (lines * 5, True, lines + 1)
+        assert (len(result.content), result.truncated, result.total_lines) == (10_000, True, 2_001)
 
     def test_without_a_preset_the_whole_file_is_read(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "line\n" * 20_000)

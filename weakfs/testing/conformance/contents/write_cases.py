@@ -10,28 +10,18 @@ import pytest
 
 from weakfs.filesystem import Filesystem
 from weakfs.testing.conformance.harness import FilesystemCases, refused
-from weakfs.testing.conformance.operations import CHANGING
+from weakfs.testing.conformance.operations import CHANGING, write_stream
 
 WRITERS = ("write", "write_bytes", "append", "write_lines", "open_w", "open_a")
 each_writer = pytest.mark.parametrize("writer", WRITERS)
-
-
-def append_by_stream(fs: Filesystem, path: str, text: str) -> object:
-    with fs.open(path, "a") as stream:
-        return stream.write(text)
-
-
-def append_by_byte_stream(fs: Filesystem, path: str, text: str) -> object:
-    with fs.open(path, "ab") as stream:
-        return stream.write(text.encode())
 
 
 APPENDERS: dict[str, Callable[[Filesystem, str, str], object]] = {
     "append": lambda fs, path, text: fs.append(path, text),
     "write": lambda fs, path, text: fs.write(path, text, mode="append"),
     "write_bytes": lambda fs, path, text: fs.write_bytes(path, text.encode(), mode="append"),
-    "open_a": append_by_stream,
-    "open_ab": append_by_byte_stream,
+    "open_a": lambda fs, path, text: write_stream(fs, path, "a", text),
+    "open_ab": lambda fs, path, text: write_stream(fs, path, "ab", text),
 }
 
 each_appender = pytest.mark.parametrize("appender", APPENDERS)
