@@ -189,6 +189,26 @@ def test_a_command_that_was_stopped_before_it_began_never_begins(
     assert files.exec("echo on").stdout == "on\n"
 
 
+def test_a_command_ends_if_its_caller_is_interrupted_before_it_waits(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor, request = files.container._supervisor, Supervisor.request
+    begun = Path(f"{files.container.path_of_files()}/workspace/begun")
+
+    def request_and_interrupt(self: Supervisor, line: str) -> None:
+        request(self, line)
+        if line.startswith("run"):
+            while not begun.exists():
+                pass
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Supervisor, "request", request_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        files.exec("echo x > begun; sleep 1000")
+    assert supervisor.processes() == []
+    assert not begun.exists()
+
+
 def test_a_command_that_kills_everything_is_an_error(files: ContainerFilesystem) -> None:
     before = state(files)
     with pytest.raises(OSError, match="killed from outside"):

@@ -54,12 +54,8 @@ def run_command(
                 "filesystems are running in it; end them first",
             )
         with Command(supervisor, text, max_output) as running:
-            try:
-                running.until_ended(timeout, stop, limits.max_processes)
-            finally:
-                with uninterrupted():
-                    running.withdraw()
-                    supervisor.kill_all(patience=0 if running.exit_code is None else ENDING)
+            running.until_ended(timeout, stop, limits.max_processes)
+            running.end()
             running.drain()
             return running.completed(limits)
 
@@ -72,6 +68,7 @@ class Command:
         self._out, self._err = HeadAndTail(max_output), HeadAndTail(max_output)
         self._timed_out = False
         self._too_many = False
+        self._is_ended = False
         self._files = CommandFiles(supervisor.control, text, takes_input=False)
         self._selector = selectors.DefaultSelector()
         for descriptor, take in (
@@ -90,13 +87,20 @@ class Command:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._selector.close()
-        self._files.remove()
+        try:
+            self.end()
+        finally:
+            self._selector.close()
+            self._files.remove()
 
-    def withdraw(self) -> None:
-        """Keep the command from beginning, if the supervisor has not read the request yet."""
-        if self.exit_code is None:
-            self._files.remove_script()
+    def end(self) -> None:
+        """Kill everything that the command started. If the supervisor has not read the request, it never begins."""
+        if not self._is_ended:
+            with uninterrupted():
+                if self.exit_code is None:
+                    self._files.remove_script()
+                self._supervisor.kill_all(patience=0 if self.exit_code is None else ENDING)
+                self._is_ended = True
 
     @property
     def exit_code(self) -> int | None:
