@@ -25,6 +25,7 @@ from weakfs.filesystem import FilesystemSnapshot, Limits
 from weakfs.reducers import ExternalFsSnapshot
 from weakfs.session import UnknownSnapshot
 from weakfs.session.blobs.blob import Held, Stored
+from weakfs.session.files.sidecar import BlobFolder
 from weakfs.snapshots import Store
 from weakfs.snapshots.archive.archived_blob import Archived
 from weakfs.snapshots.archive.tar import from_tar, packed, packed_size, to_tar, unpack_in_place
@@ -92,6 +93,33 @@ def test_a_saved_session_contains_the_archive(root: Path, tmp_path: Path, embed:
 
 
 @needs_git
+@pytest.mark.parametrize("size", [100, 3 << 20])
+@pytest.mark.parametrize("is_in_memory", [False, True])
+def test_an_archive_beside_a_session_that_has_other_bytes_of_the_same_size_is_not_restored(
+    root: Path, tmp_path: Path, size: int, is_in_memory: bool
+) -> None:
+    (root / "file").write_bytes(b"right" * (size // 5))
+    fs = HostFilesystem(root, session=Session(), store=tmp_path / "store", snapshots="tar")
+    snapshot = fs.snapshot()
+    fs.session.save(tmp_path / "s.json")
+    assert isinstance(snapshot.data, Stored)
+    archive = BlobFolder(str(tmp_path / "s.json")).place(snapshot.data.digest)
+    data = Path(archive).read_bytes()
+    Path(archive).write_bytes(data.replace(b"right", b"wrong", 1))
+
+    session = Session.load(tmp_path / "s.json")
+    (recorded,) = session[ExternalFsSnapshot].all()
+    (tmp_path / "empty").mkdir()
+    target = (
+        InMemoryFilesystem()
+        if is_in_memory
+        else HostFilesystem(tmp_path / "empty", session=Session(), store=tmp_path / "another store")
+    )
+    with pytest.raises(MissingBlob, match=f"{snapshot.data.digest.hex()}.*damaged"):
+        target.restore(recorded, foreign=True)
+    assert target.list() == ()
+
+
 def test_an_archive_is_restored_into_memory(fs: HostFilesystem, root: Path) -> None:
     fill_with_what_git_refuses(root)
     snapshot = fs.snapshot()

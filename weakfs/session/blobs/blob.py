@@ -201,7 +201,7 @@ def content_written(
     size = own[0].size
     for content in (*own, *(Stored(digest, size, source) for source in others)):
         try:
-            write(_checked_pieces(content))
+            write(checked_pieces(content))
         except MissingBlob as error:
             first_error = first_error or error
         else:
@@ -210,7 +210,8 @@ def content_written(
     return False
 
 
-def _checked_pieces(content: Stored) -> Iterator[bytes]:
+def checked_pieces(content: Stored) -> Iterator[bytes]:
+    """Yield a blob in pieces. Raise `MissingBlob`, at the latest after the last one, if it does not match its digest."""
     if content.size > LARGE and hasattr(content.source, "read_pieces"):
         yield from content.pieces()
     else:

@@ -9,8 +9,9 @@ from hashlib import sha256
 from typing import IO, Protocol, cast
 
 from weakfs.session import MissingBlob
-from weakfs.session.blobs.blob import Stored, checked
+from weakfs.session.blobs.blob import Stored, checked, checked_pieces
 from weakfs.session.blobs.sparse import PIECE
+from weakfs.session.interruption import checked_between
 
 ROW = struct.Struct("<32sQQ")
 
@@ -77,6 +78,15 @@ class Archived:
                 return cast(Ranged, data.source).read_range(data.digest, offset, size)
             data = self._data = data.join()
         return data[offset : offset + size]
+
+    def check(self) -> None:
+        """Raise `MissingBlob` if the archive was damaged or changed. Reads it whole.
+
+        Its contents are identified by the digests that are computed when it is unpacked, which would match.
+        """
+        if isinstance(self._data, Stored):
+            for _ in checked_between(checked_pieces(self._data)):
+                pass
 
     def stream(self) -> IO[bytes]:
         """Open the archive for reading."""

@@ -131,10 +131,12 @@ def from_tar(data: bytes, *, limits: Limits, at: int) -> FileTree:
 
 
 def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
-    """Return the tree that an archive holds; contents stay in the archive. Reads each blob once, for its digest.
+    """Return the tree that an archive holds; contents stay in the archive.
 
-    Raises what `from_tar` raises.
+    Reads the archive twice: for its own digest, and for those of its contents. Raises what `from_tar` raises, and
+    `MissingBlob` if the archive was damaged.
     """
+    archive.check()
     return _unpacked(archive.stream(), _InPlace(limits, at, archive.size, archive))
 
 
