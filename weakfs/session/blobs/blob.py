@@ -211,7 +211,7 @@ def content_written(
 
 
 def checked_pieces(content: Stored) -> Iterator[bytes]:
-    """Yield a blob in pieces. Raise `MissingBlob`, at the latest after the last one, if it does not match its digest."""
+    """Yield a blob in pieces. Raise `MissingBlob`, at the latest after the last piece, if it was damaged."""
     if content.size > LARGE and hasattr(content.source, "read_pieces"):
         yield from content.pieces()
     else:
