@@ -89,3 +89,21 @@ def test_only_the_last_line_can_lack_a_newline(header: str) -> None:
     changed = patched(f"{header}\n-six\n+6\n\\ No newline at end of file\n seven\n")
 
     assert changed == CONTENT.replace("six", "6")
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        (1, "*** Delete File: g\n"),
+        (2, "f\n<<<<<<< SEARCH\nsix\n=======\n6\n>>>>>>> REPLACE\n"),
+    ],
+)
+@pytest.mark.parametrize("is_above", [True, False])
+def test_a_patch_of_another_format_beside_a_diff_is_refused(line: int, other: str, is_above: bool) -> None:
+    diff = f"{NAMES}@@ -2 +2 @@\n-two\n+2\n"
+    fs = patches.filesystem_of({"f": CONTENT, "g": ""})
+
+    with pytest.raises(PatchParseError, match="is not of a diff") as caught:
+        apply_patch(fs, other + diff if is_above else diff + other, patch_format="unified")
+
+    assert caught.value.line == line + (0 if is_above else diff.count("\n"))

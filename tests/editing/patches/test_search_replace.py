@@ -243,3 +243,33 @@ def test_many_blocks_are_applied_one_after_another() -> None:
     applied(fs, "a.txt\n" + "".join(block(f"{number}\n", f"x{number}\n") for number in range(0, 3000, 2)))
     assert text(fs).startswith("x0\n1\nx2\n3\n")
     assert text(fs).count("x") == 1500
+
+
+@pytest.mark.parametrize(
+    ("second", "line"),
+    [
+        ("<<<<<<< search\nc\n=======\nC\n>>>>>>> replace\n", 7),
+        ("  <<<<<<< SEARCH\n  c\n  =======\n  C\n  >>>>>>> REPLACE\n", 7),
+        ("> <<<<<<< SEARCH\n> c\n> =======\n> C\n> >>>>>>> REPLACE\n", 7),
+        ("\na.txt\n<<<< SEARCH\nc\n====\nC\n>>>> REPLACE\n", 9),
+        ("<<<<<<<<<< SEARCH\nc\n==========\nC\n>>>>>>>>>> REPLACE\n", 7),
+        ("<<<<<<< HEAD\nc\n=======\nC\n>>>>>>> main\n", 7),
+        ("<<<<<<< SEARCH:\nc\n=======\nC\n>>>>>>> REPLACE:\n", 7),
+        ("c\n=======\nC\n>>>>>>> REPLACE!\n", 10),
+        ("*** Begin Patch\n*** Update File: a.txt\n@@\n-c\n+C\n*** End Patch\n", 7),
+        ("--- a/a.txt\n+++ b/a.txt\n@@ -2 +2 @@\n-c\n+C\n", 9),
+    ],
+)
+def test_a_block_with_other_markers_is_not_left_out(second: str, line: int) -> None:
+    error = refused(filesystem(a="b\nc\n"), PATCH + second)
+
+    assert error.line == line
+    assert "is in no block; begin each block with '<<<<<<< SEARCH'" in str(error)
+
+
+def test_prose_with_signs_between_blocks_is_skipped() -> None:
+    fs = filesystem(a="b\nc\n")
+
+    applied(fs, f"{PATCH}\nSecond\n======\n>>> run()\n> as they said\n\na.txt\n" + block("c\n", "C\n"))
+
+    assert text(fs) == "B\nC\n"

@@ -22,6 +22,12 @@ _MARKER = re.compile(
     r"|(?P<divider>={5,9})\s*"
     r"|(?P<replace>>{5,9})[ \t]*(?:REPLACE|UPDATED)\s*"
 )
+# A line outside of blocks that is meant as a marker, or begins a patch of another format.
+_STRAY = re.compile(
+    r"\s*(?:[-*>][ \t]+)*(?:<{4,}|>{4,})[ \t]*(?:\w.*)?|\s*<{3}[ \t]*(?:SEARCH|ORIGINAL)\b.*"
+    r"|(?:\*\*\* (?:Begin Patch|(?:Add|Update|Delete) File: )|diff --git |@@ -\d).*",
+    re.IGNORECASE,
+)
 _OPENING = re.compile(r"^<{5,9}[ \t]*(?:SEARCH|ORIGINAL)[ \t\r]*$", re.MULTILINE)
 
 # A Markdown fence, followed by a language but no file name, or a horizontal rule: neither is a name.
@@ -62,6 +68,7 @@ def parse_search_replace(text: str) -> tuple[Operation, ...]:
     path: str | None = None
     end = 0
     for search, divider, replace in _blocks(markers):
+        _expect_no_markers(lines, end, search)
         named = _name_line(lines, end, search)
         if named is not None:
             path = _path(lines, named)
@@ -70,7 +77,19 @@ def parse_search_replace(text: str) -> tuple[Operation, ...]:
             raise malformed(search + 1, f"there is no file name above the first block; {_PUT_NAME}")
         files.put(path, search + 1, tuple(lines[search + 1 : divider]), tuple(lines[divider + 1 : replace]))
         end = replace + 1
+    _expect_no_markers(lines, end, len(lines))
     return files.operations()
+
+
+def _expect_no_markers(lines: Sequence[str], start: int, stop: int) -> None:
+    """Raise `PatchParseError` if the text between two blocks has a block with other markers, which would be lost."""
+    for at in range(start, stop):
+        if _STRAY.fullmatch(lines[at].rstrip()):
+            raise malformed(
+                at + 1,
+                f"{quoted(lines[at])} is in no block; begin each block with {SEARCH!r}, divide it with {DIVIDER!r} and "
+                f"end it with {REPLACE!r}, at the start of the line",
+            )
 
 
 @frozen
@@ -104,6 +123,7 @@ def _no_block(lines: Sequence[str], markers: Sequence[_Marker]) -> PatchParseErr
     for marker in markers:
         if marker.kind == "replace":
             return _unopened(marker)
+    _expect_no_markers(lines, 0, len(lines))
     return malformed(
         1, f"there is no block in it; write a file name, then {SEARCH!r}, {DIVIDER!r} and {REPLACE!r} around the lines"
     )

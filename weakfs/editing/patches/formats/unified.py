@@ -18,6 +18,7 @@ LINK = 0o120000
 SUBMODULE = 0o160000
 KIND = 0o170000
 
+_V4A = re.compile(r"\*\*\* (?:Add|Update|Delete) File: ")
 _MODE = re.compile(r"[0-7]{1,6}")
 _TIME = re.compile(r" \d{4}-\d\d-\d\d[ T]\d\d:\d\d:.*")
 _INDEX = re.compile(r"index [0-9a-f]+\.\.[0-9a-f]+(?: ([0-7]{6}))?")
@@ -85,6 +86,7 @@ class _Reader(DiffLines):
 
     def operations(self) -> list[Operation]:
         found: list[Operation] = []
+        foreign: int | None = None
         while self.at < len(self.lines):
             line = self.lines[self.at]
             if line.startswith(GIT):
@@ -98,7 +100,11 @@ class _Reader(DiffLines):
             elif line.startswith("Binary files ") and line.rstrip().endswith(" differ"):
                 raise self._binary()
             else:
+                if foreign is None and (_V4A.match(line) or looks_like_search_replace(line)):
+                    foreign = self.at
                 self.at += 1
+        if found and foreign is not None:
+            raise malformed(foreign + 1, f"{quoted(self.lines[foreign])} is not of a diff; send it on its own")
         return found
 
     def _binary(self) -> PatchParseError:
