@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import FileStat, Filesystem
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.integrations.missing_packages import needed
 from weakfs.integrations.past_files import past_files
 from weakfs.session import Session as AnySession
@@ -130,9 +131,9 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             filesystem = InMemoryFilesystem(session)
         elif root is not None:
             filesystem = HostFilesystem(root)
-        self.files: Filesystem = InMemoryFilesystem() if filesystem is None else filesystem
-        if at is not None:
-            self.files = past_files(self.files, at)
+        files: Filesystem = InMemoryFilesystem() if filesystem is None else filesystem
+        # The paths of fsspec begin at the root, so none of them is a path on the host.
+        self.files = by_canonical_paths(files if at is None else past_files(files, at))
 
     def start_transaction(self) -> Any:
         """Begin a transaction, which `end_transaction` commits and `transaction.complete(commit=False)` rolls back."""

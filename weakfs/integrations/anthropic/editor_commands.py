@@ -8,7 +8,8 @@ from typing import cast
 
 from attrs import frozen
 
-from weakfs.filesystem import Filesystem, normalize
+from weakfs.filesystem import Filesystem
+from weakfs.filesystem.path_lookup import by_canonical_paths, canonical_path
 from weakfs.integrations.anthropic.memory_commands import Refused, numbered, shown_places
 from weakfs.messages import clip
 from weakfs.tools import Receipt, Tool, ToolCall, ToolContext, ToolResult, require_filesystem
@@ -82,7 +83,7 @@ def _run(params: EditorParams, context: ToolContext, name: str, max_characters: 
 
 
 def _view(params: EditorParams, files: Filesystem, max_characters: int | None) -> str:
-    path = _existing(params.path, files)
+    path, files = _existing(params.path, files)
     if files.is_directory(path):
         if params.view_range is not None:
             raise Refused("The `view_range` parameter is not allowed when `path` points to a directory.")
@@ -106,14 +107,14 @@ def _view(params: EditorParams, files: Filesystem, max_characters: int | None) -
 
 
 def _create(params: EditorParams, files: Filesystem) -> str:
-    if files.exists(normalize(params.path)):
+    if files.exists(params.path):
         raise Refused(f"File already exists at: {params.path}. Cannot overwrite files using command `create`.")
     files.write(params.path, cast(str, params.file_text), mode="create")
     return f"File created successfully at: {params.path}"
 
 
 def _str_replace(params: EditorParams, files: Filesystem) -> str:
-    path = _existing_file(params, files)
+    path, files = _existing_file(params, files)
     content, old, new = _content(path, files), cast(str, params.old_str), params.new_str or ""
     if not old:
         raise Refused("Parameter `old_str` is empty; give the text to replace, or use insert")
@@ -137,7 +138,7 @@ def _str_replace(params: EditorParams, files: Filesystem) -> str:
 
 
 def _insert(params: EditorParams, files: Filesystem) -> str:
-    path, at = _existing_file(params, files), cast(int, params.insert_line)
+    (path, files), at = _existing_file(params, files), cast(int, params.insert_line)
     # Versions of the tool have different names for this parameter.
     text = params.insert_text if params.insert_text is not None else params.new_str
     if text is None:
@@ -161,13 +162,14 @@ def _insert(params: EditorParams, files: Filesystem) -> str:
 
 def _undo(params: EditorParams, context: ToolContext, name: str) -> str:
     """Undo the last edit of a file that has not been undone yet."""
-    files, path, undone = require_filesystem(context), normalize(params.path), 0
+    given = require_filesystem(context)
+    files, path, undone = by_canonical_paths(given), canonical_path(given, params.path), 0
     check_may_show(files, path)
     for call in reversed(context.session[ToolCall].all()):
         if call.tool != name or call.status != "ok":
             continue
         arguments = cast("Mapping[str, object]", call.read_arguments())
-        if normalize(cast(str, arguments["path"])) != path:
+        if canonical_path(given, cast(str, arguments["path"])) != path:
             continue
         if arguments["command"] == "undo_edit":
             undone += 1
@@ -183,17 +185,18 @@ def _undo(params: EditorParams, context: ToolContext, name: str) -> str:
     raise Refused(f"No edit history found for {params.path}.")
 
 
-def _existing(given: str, files: Filesystem) -> str:
-    if not files.exists(path := normalize(given)):
+def _existing(given: str, files: Filesystem) -> tuple[str, Filesystem]:
+    """Return the canonical path of an entry, and the filesystem for it."""
+    if not files.exists(given):
         raise Refused(f"The path {given} does not exist. Please provide a valid path.")
-    return path
+    return canonical_path(files, given), by_canonical_paths(files)
 
 
-def _existing_file(params: EditorParams, files: Filesystem) -> str:
-    path = _existing(params.path, files)
+def _existing_file(params: EditorParams, files: Filesystem) -> tuple[str, Filesystem]:
+    path, files = _existing(params.path, files)
     if files.is_directory(path):
         raise Refused(f"The path {params.path} is a directory and only the `view` command can be used on directories")
-    return path
+    return path, files
 
 
 def _content(path: str, files: Filesystem) -> str:

@@ -17,6 +17,7 @@ from attrs import frozen
 from mcp.shared.exceptions import MCPError
 
 from weakfs.filesystem import FileEntry, Filesystem, normalize
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.integrations.judged_reads import Request, judged_read
 from weakfs.integrations.mcp.calls import Context, caller_of
 from weakfs.integrations.past_files import past_files
@@ -119,6 +120,7 @@ class Resources:
 
 def _contents(uri: str, path: str, files: Filesystem) -> types.TextResourceContents | types.BlobResourceContents:
     """Return the contents of a file, or the entries of a directory as JSON."""
+    files = by_canonical_paths(files)
     if files.is_directory(path):
         shown = [one for one in files.list(path) if shows(files, "list", one.path)]
         entries = [{"name": one.name, "type": "directory" if one.is_directory else "file"} for one in shown]
@@ -158,6 +160,7 @@ def _files(files: Filesystem, after: str | None) -> Iterator[FileEntry]:
 
     Like a search, this passes over directories below the root that cannot be read or have vanished.
     """
+    files = by_canonical_paths(files)
     # Not recursive, because commands may leave directories that are nested very deeply.
     stack = [iter(_by_name(files.list("/")))]
     while stack:

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import Filesystem, Limits
+from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.filesystem.paths import is_within
 from weakfs.reducers.tree.name_escaping import from_bytes, to_bytes
 from weakfs.session import Session
@@ -32,9 +33,8 @@ class HostPath:
     def bound(self, context: ToolContext) -> Filesystem:
         """Return the filesystem for a handler, bound to the session of the call."""
         own = context.filesystem
-        if own is not None and own.root == self.files.root:
-            return own
-        return self.files.bind(context.session)
+        is_own = own is not None and own.root == self.files.root
+        return by_canonical_paths(own if own is not None and is_own else self.files.bind(context.session))
 
 
 class Directories:
