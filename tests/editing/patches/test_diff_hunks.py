@@ -107,3 +107,17 @@ def test_a_patch_of_another_format_beside_a_diff_is_refused(line: int, other: st
         apply_patch(fs, other + diff if is_above else diff + other, patch_format="unified")
 
     assert caught.value.line == line + (0 if is_above else diff.count("\n"))
+
+
+@pytest.mark.parametrize("header", ["@@ -2 +2 @@", "@@ -2,4 +2,4 @@", "@@"])
+def test_the_name_of_a_file_without_its_first_line_is_not_an_added_line(header: str) -> None:
+    with pytest.raises(PatchParseError, match="may name a file or be an added line") as caught:
+        patched(f"{header}\n-two\n+2\n+++ b/g\n@@ -5 +5 @@\n-five\n+5\n")
+
+    assert caught.value.line == 6
+
+
+def test_an_added_line_that_looks_like_a_name_is_one_if_the_counts_say_so() -> None:
+    changed = patched("@@ -2 +2,2 @@\n-two\n+2\n+++ b/g\n@@ -5 +6 @@\n-five\n+5\n")
+
+    assert changed == "one\n2\n++ b/g\nthree\n\n5\nsix\nseven\n"

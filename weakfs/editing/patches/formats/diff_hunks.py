@@ -163,6 +163,12 @@ class DiffLines:
         body = _Body()
         while self.at < len(self.lines):
             line = self.lines[self.at]
+            if line.startswith("+++ ") and "".join(self.lines[self.at + 1 : self.at + 2]).startswith("@@"):
+                raise malformed(
+                    self.at + 1,
+                    f"{quoted(line)} may name a file or be an added line; write '--- a/path' above it if it names a "
+                    "file, or else correct the counts in the hunk's header",
+                )
             if line[:1] == "\\" and body.lines:
                 body.unended.append(len(body.lines) - 1)
                 body.trailing_blanks = 0
