@@ -224,7 +224,7 @@ class FrameReader:
         raise SessionFileError(f"this is not a state: {row!r:.60}", where="$.state")
 
     def _changed_table(self, table: Table, changes: dict[str, Json], reading: Reading) -> Table:
-        pools = pools_that_compare(self.rules)
+        pools = pools_that_compare(self.rules.registry)
         for tag, row in changes.items():
             if row is None:
                 table = without(table, tag)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 from weakfs.session.codec.blob_table import Blobs, Json
@@ -11,6 +11,7 @@ from weakfs.session.errors import SessionFileError
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
+from weakfs.session.slices.type_registry import Registry
 
 
 @runtime_checkable
@@ -28,9 +29,13 @@ class Comparing(Protocol):
         ...
 
 
-def pools_that_compare(rules: Rules) -> dict[type, Comparing]:
-    """Return the pools of a registry that can write differences, by type."""
-    return {pool.cls: pool for pool in rules.registry.pools if isinstance(pool, Comparing)}
+@lru_cache(maxsize=16)
+def pools_that_compare(registry: Registry) -> Mapping[type, Comparing]:
+    """Return the pools of a registry that can write differences, by type.
+
+    Cached, because checking a protocol is slow, and every merge is stored as a difference.
+    """
+    return {pool.cls: pool for pool in registry.pools if isinstance(pool, Comparing)}
 
 
 def write_values(

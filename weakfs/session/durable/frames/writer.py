@@ -216,7 +216,7 @@ class FrameWriter:
                 return {"state": "before"}
             if after is not None and state is after.state:
                 return {"state": "after"}
-            pools = pools_that_compare(rules)
+            pools = pools_that_compare(rules.registry)
             return {"slices": write_table(rules, before.state, state, writing.row, pools, blobs)}
 
         return write
@@ -255,7 +255,7 @@ class FrameWriter:
             was, now = getattr(before, kind).get(tag), getattr(after, kind).get(tag)
             old = old if was is None else old.set(tag, was)
             new = new if now is None else new.set(tag, now)
-        return write_table(rules, old, new, writing.row, pools_that_compare(rules), blobs)
+        return write_table(rules, old, new, writing.row, pools_that_compare(rules.registry), blobs)
 
     def _snapshot(self, writing: FrameWriting, entry: SnapshotEntry) -> Json:
         row: dict[str, Json] = {
