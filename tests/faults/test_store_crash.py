@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -14,9 +17,12 @@ from random import Random
 import pytest
 
 from tests.faults.crashing import in_a_child
+from tests.faults.dying import Death, dying
 from tests.faults.syscalls import Call, System
 from tests.sampling import share, stride
 from tests.snapshots.hosts import files_of, look, snapshot
+from weakfs import HostFilesystem
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import FileTree, walk
 from weakfs.session.blobs.blob import digest_of
@@ -126,6 +132,84 @@ def test_a_kill_at_any_call_leaves_the_old_state_or_the_new_one(tmp_path: Path, 
     store.compact()
     assert len([name for name in files_of(Path(store.path)) if name.startswith("packs")]) == 1
     assert not [name for name in files_of(Path(store.path)) if "writing" in name]
+
+
+@pytest.mark.slow
+@pytest.mark.sampled(by_rule=True)
+@pytest.mark.parametrize("kind", ["tree", "git", "tar"])
+def test_a_kill_at_any_call_of_a_drop_or_a_compaction_leaves_all_other_snapshots(
+    tmp_path: Path, kind: SnapshotKind
+) -> None:
+    root = make_root(tmp_path / "root")
+    # The store that each attempt starts from.
+    files = HostFilesystem(root, store=tmp_path / "whole", snapshots=kind)
+    (root / "d0" / "only in the first").write_bytes(os.urandom(2000))
+    files.snapshot("dropped")
+    (root / "d0" / "only in the first").unlink()
+    files.snapshot("kept")
+    whole = {entry.tag: files.store.tree(entry).fingerprint for entry in files.store.list()}
+    store = tmp_path / "store"
+    moment, was_killed = 0, True
+    while was_killed:
+        shutil.copytree(tmp_path / "whole", store)
+
+        def work(_: Callable[[str], None], moment: int = moment) -> None:
+            own = Store(store)
+            Death(moment).install()
+            own.keep_last(1, drop_tagged=True)
+            own.compact()
+
+        _, was_killed = dying(work)
+        after = Store(store)
+        there = {entry.tag: after.tree(entry) for entry in after.list()}
+        assert {"kept"} <= there.keys() <= whole.keys()
+        for tag, tree in there.items():
+            assert tree.fingerprint == whole[tag]
+            read_whole(tree)
+        after.keep_last(1, drop_tagged=True)
+        after.compact()
+        (left,) = after.list()
+        read_whole(after.tree(left))
+        assert len(after.git.refs() if kind == "git" else [left]) == 1
+        assert not [name for name in files_of(store) if "writing" in name]
+        shutil.rmtree(store)
+        moment += stride()
+    assert moment > 10
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
+def test_git_that_outlives_a_killed_compaction_keeps_the_store_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_root(tmp_path / "root")
+    store = HostFilesystem(root, store=tmp_path / "store", snapshots="git").store
+    HostFilesystem(root, store=store, snapshots="git").snapshot()
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    for fifo in (begun, ended):
+        os.mkfifo(fifo)
+    command = tmp_path / "bin" / "git"
+    command.parent.mkdir()
+    waiting = f'case " $* " in *" gc "*) echo > {begun}; read -r _ < {ended};; esac'
+    command.write_text(f'#!/bin/sh\n{waiting}\nexec {shutil.which("git")} "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
+    child = os.fork()
+    if not child:
+        try:
+            Store(store.path).compact()
+        finally:
+            os._exit(1)
+    begun.read_text()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with open(Path(store.path) / "lock") as lock:
+        # What git is about to remove must not be used for a new snapshot.
+        try:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        finally:
+            ended.write_text("\n")
+        fcntl.flock(lock, fcntl.LOCK_SH)
 
 
 def die(store: Store, root: Path, name: str, when: str, work: str, number: int) -> None:

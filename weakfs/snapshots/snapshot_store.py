@@ -275,8 +275,8 @@ class Store:
         """
         deadline = time.monotonic() + PATIENCE
         while True:
-            with holding(), suppress(BlockingIOError), self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB):
-                return self._compact(self._needs_with(self.list(), keep(), keep_trees))
+            with holding(), suppress(BlockingIOError), self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB) as lock:
+                return self._compact(self._needs_with(self.list(), keep(), keep_trees), lock)
             if time.monotonic() >= deadline:
                 raise BlockingIOError(
                     f"cannot compact the store {self.path!r}: another process has been writing to it for a minute; "
@@ -284,12 +284,12 @@ class Store:
                 )
             time.sleep(PAUSE)
 
-    def _compact(self, needs: Needs) -> CompactReport:
+    def _compact(self, needs: Needs, lock: int) -> CompactReport:
         report = Compaction(self._index, needs).run(self._renew_id)
         if self.git.is_there:
             self._renew_id()
         kept = [snapshot.snapshot_id for snapshot in self.list() if snapshot.kind == "git"]
-        self.git.collect(kept, needs.contents)
+        self.git.collect(kept, needs.contents, lock=lock)
         return report
 
     def _needs_with(
@@ -308,7 +308,8 @@ class Store:
         return place[2] if place is not None else 0
 
     @contextmanager
-    def _locked(self, how: int) -> Generator[None]:
+    def _locked(self, how: int) -> Generator[int]:
+        """Lock the store, and yield the descriptor that holds the lock."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             self._make_ready()
@@ -317,7 +318,7 @@ class Store:
             raise self._unwritable(error) from error
         try:
             fcntl.flock(descriptor, how)
-            yield
+            yield descriptor
         finally:
             os.close(descriptor)
 

@@ -101,10 +101,26 @@ def start(
         raise _unavailable("no executable git was found on the PATH", error.errno) from None
 
 
-def run(git_dir: str, *arguments: str, given: bytes = b"", isolated: bool = False, objects: str | None = None) -> bytes:
+def run(
+    git_dir: str,
+    *arguments: str,
+    given: bytes = b"",
+    pass_fds: Sequence[int] = (),
+    isolated: bool = False,
+    objects: str | None = None,
+) -> bytes:
     """Run a git command to completion and return its output. Raises the error of `failure` if it fails."""
     pipe = subprocess.PIPE
-    process = start(git_dir, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, isolated=isolated, objects=objects)
+    process = start(
+        git_dir,
+        *arguments,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        pass_fds=pass_fds,
+        isolated=isolated,
+        objects=objects,
+    )
     with process:
         try:
             output, errors = process.communicate(given)

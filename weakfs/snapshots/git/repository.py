@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from urllib.parse import quote
 
@@ -180,8 +180,11 @@ class GitRepository:
         if self.is_there:
             self.remove_refs((ref_of(snapshot_id), ref_of(snapshot_id, SIDECAR_REFS)))
 
-    def collect(self, snapshot_ids: Iterable[str], keep: Iterable[bytes] = ()) -> None:
-        """Remove all but these snapshots and contents. No other process may be writing."""
+    def collect(self, snapshot_ids: Iterable[str], keep: Iterable[bytes] = (), *, lock: int | None = None) -> None:
+        """Remove all but these snapshots and contents. No other process may be writing.
+
+        Git goes on if this process is killed, so it gets the descriptor `lock`, which keeps others from writing.
+        """
         remove_leftovers(self.imports)
         if not self.is_there:
             return
@@ -196,13 +199,14 @@ class GitRepository:
             finally:
                 stream.abandon()
             self.add_refs({KEPT_REF: commit})
-        self._run("-c", "core.compression=1", "gc", "--quiet", "--prune=now")
+        held = () if lock is None else (lock,)
+        self._run("-c", "core.compression=1", "gc", "--quiet", "--prune=now", pass_fds=held)
 
-    def _run(self, *arguments: str, given: bytes = b"") -> bytes:
+    def _run(self, *arguments: str, given: bytes = b"", pass_fds: Sequence[int] = ()) -> bytes:
         """Run a git command with our configuration instead of that of the repository."""
         check_objects(self.path)
         with private_git_dir(self.path, self.imports, CONFIGURATION) as git_dir:
-            return run(git_dir, *arguments, given=given, objects=self.objects)
+            return run(git_dir, *arguments, given=given, objects=self.objects, pass_fds=pass_fds)
 
 
 def ref_of(snapshot_id: str, kind: str = REFS) -> str:
