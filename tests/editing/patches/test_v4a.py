@@ -138,6 +138,11 @@ def test_markers_after_a_line_mark_are_ordinary_lines() -> None:
         ("*** Begin Patch\n*** Update File: a\n@@b\n-b\n*** End Patch", 3, "is not an anchor; write '@@ '"),
         ("*** Begin Patch\n*** Update File: a\n@@\n-b\n*** End of File\n-c\n*** End Patch", 6, "start it with '@@'"),
         ("*** Begin Patch\n*** End Patch\n*** Begin Patch\n*** End Patch", 2, "send one patch"),
+        (
+            "*** Begin Patch\n*** Update File: a\n@@\n-b\n+c\n+++ b/d\n@@\n-e\n+f\n*** End Patch",
+            6,
+            "'+++ b/d' names a file as in a diff",
+        ),
     ],
 )
 def test_a_malformed_patch_is_refused_with_the_line(patch: str, line: int, says: str) -> None:

@@ -262,6 +262,8 @@ class _Reader:
         lines, count = self.lines, 0
         for at in range(self.at, self.last):
             line = lines[at]
+            if line.startswith("+++ b/") and lines[at + 1].startswith("@@") and not self.is_codex:
+                raise malformed(at + 1, f"{quoted(line)} names a file as in a diff; write '*** Update File: path'")
             if not line or line[0] in " -+":
                 count += 1
             elif line[0] == "\\" and count and self._is_unended(at):
