@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,25 @@ def test_a_process_in_a_foreign_container_leaves_its_other_processes_alone(podma
         assert done.value.changed_paths == ("/workspace/new",)  # type: ignore[attr-defined]  # its receipt
         assert files.container._supervisor.processes() == []
         assert "sleep 2000" in podman.run("exec", name, "ps").decode()
+    finally:
+        files.container.close()
+        podman.run("rm", "--force", "--time", "0", name)
+
+
+@pytest.mark.parametrize("command", ["kill -9 -1; sleep 1", "rm -r /.weakfs"])
+def test_a_command_that_ends_the_supervisor_of_a_foreign_container_leaves_it_usable(
+    podman: Podman, tmp_path: Path, command: str
+) -> None:
+    main = ("/bin/sh", "-c", "while :; do sleep 2000; done")
+    name = podman.run("run", "--detach", "--network", "none", *podman.creation, IMAGE, *main).decode().strip()
+    files = ContainerFilesystem(container=name, store=tmp_path, runtime=podman)
+    try:
+        files.exec("echo kept > kept")
+        with suppress(OSError):
+            files.exec(command)
+        assert files.exec("cat kept").stdout == "kept\n"
+        files.container.close()
+        assert ".weakfs" not in podman.run("exec", name, "ls", "-a", "/").decode().split()
     finally:
         files.container.close()
         podman.run("rm", "--force", "--time", "0", name)

@@ -156,6 +156,15 @@ def is_variable(name: str) -> bool:
     return name.isascii() and name.isidentifier()
 
 
+def has_reader(descriptor: int) -> bool:
+    """Return whether any process has the other end of a FIFO open for reading, given the end for writing."""
+    import select  # not all of it on Windows
+
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return not poll.poll(0)
+
+
 def is_readable(descriptor: int) -> bool:
     """Return whether data or the end of the stream can be read; for a process, whether it has ended."""
     import select  # not all of it on Windows

@@ -21,6 +21,7 @@ from weakfs.backends.container.commands.command_files import (
     OPEN_TO_ALL,
     READING,
     WRITING,
+    has_reader,
     make_fifo,
 )
 from weakfs.backends.container.commands.process_list import ProcessList
@@ -190,6 +191,11 @@ class Supervisor:
         import termios  # not on Windows
 
         return int.from_bytes(fcntl.ioctl(self._requests, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether there is still a supervisor, in its directory. Processes of an attached container may end it."""
+        return has_reader(self._requests) and os.fstat(self.control).st_nlink > 0
 
     @property
     def is_alive(self) -> bool:

@@ -185,6 +185,8 @@ class Container:
         """The supervisor of the running container. Processes that an earlier user left running are killed first."""
         with self.lock:
             inspected = self._inspect()
+            if not self.is_own and self._supervised is not None and not self._supervised.is_answering:
+                self._disconnect()
             if self._supervised is None:
                 self._supervised = self._supervise(inspected)
             return self._supervised
