@@ -24,9 +24,9 @@ def unmarked_lines(document: Document, hunk: Hunk, at: int) -> list[int]:
 def is_dedented(document: Document, hunk: Hunk, at: int) -> bool:
     """Return whether a hunk at a place was given one blank too little in all its lines, not only in its context.
 
-    Indented lines that it removes show it. Without any, it is so if no new line has the indentation of an old line in
-    the file, and the outermost of them would have it with one more blank; the lines around the hunk decide if neither
-    is the case.
+    Indented lines that it removes show this. Without any, this is assumed if no new line has the indentation of an old
+    line in the file, and the outermost of them would have it with one more blank; the lines around the hunk decide if
+    neither is the case.
     """
     stop = at + len(hunk.old)
     there = document.lines[at:stop]
