@@ -66,7 +66,7 @@ def _read_arguments(value: object) -> tuple[dict[str, object] | None, str | None
 
 
 def _text_of(content: object) -> str | None:
-    """Return the text of an answer, which is a string, nothing or a list of parts; None for anything else."""
+    """Return the text of an answer, which is a string, nothing or a list of parts; `None` for anything else."""
     if content is None:
         return ""
     if isinstance(content, str):
