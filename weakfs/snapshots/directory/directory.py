@@ -180,7 +180,7 @@ class HostDirectory(ReadableDirectory):
     def stamp(self, segments: Segments, modified_at: int) -> bool:
         """Set a directory's modification time if it differs. Return false if the user may not.
 
-        It belongs to another user, or entries may only be added to it.
+        That is so if it belongs to another user, or if entries may only be added to it.
         """
         status = self.status(segments)
         if status is not None and status.st_mtime_ns != modified_at:
