@@ -93,9 +93,9 @@ def _found_above(
 ) -> Iterator[EntryFound]:
     """Yield the events for the directories above an entry that the session does not know, the topmost one first.
 
-    Without an event, the session would assume that a directory has the permission bits of a new one, so those that do
-    have them need none. The nearest directory above a new entry is always described: otherwise it would seem to have
-    been created along with the entry, and would be removed with it.
+    Without an event, the session assumes that a directory has the permission bits of a new one, so directories with
+    these bits need no event. The nearest directory above a new entry is always described: otherwise it would seem to
+    have been created along with the entry, and would be removed with it.
     """
     above = segments_of(path)[:-1]
     unknown: list[EntryFound] = []
