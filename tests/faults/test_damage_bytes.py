@@ -9,18 +9,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.faults.damage import Court, resealed, small_story
+from tests.faults.damage import Court, resealed
 from tests.sampling import sample, share, stride
 from weakfs import Session
 
 MUTATIONS = share(150)
 
 Mutator = Callable[[bytearray, random.Random], None]
-
-
-@pytest.fixture(scope="module")
-def court(tmp_path_factory: pytest.TempPathFactory) -> Court:
-    return Court(tmp_path_factory.mktemp("damage"), small_story())
 
 
 def test_the_whole_file_is_the_same_session(court: Court) -> None:

@@ -19,11 +19,6 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def court(tmp_path_factory: pytest.TempPathFactory) -> Court:
-    return Court(tmp_path_factory.mktemp("damage"), small_story())
-
-
-@pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> Row:
     return document_of(small_story(), tmp_path_factory.mktemp("document"))
 

@@ -32,11 +32,6 @@ RANDOM_MUTATIONS = share(80)
 
 
 @pytest.fixture(scope="module")
-def court(tmp_path_factory: pytest.TempPathFactory) -> Court:
-    return Court(tmp_path_factory.mktemp("damage"), small_story())
-
-
-@pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return document_of(small_story(), tmp_path_factory.mktemp("document"))
 

@@ -24,13 +24,6 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture
-def folder(tmp_path: Path, root: Path) -> Path:
-    """A store with one snapshot, named s."""
-    snapshot(Store(tmp_path / "store"), root, "s")
-    return tmp_path / "store"
-
-
 def only_file(folder: Path) -> Path:
     (path,) = folder.iterdir()
     return path

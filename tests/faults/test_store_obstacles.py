@@ -20,20 +20,6 @@ from weakfs.snapshots.store import atomic_files, packs
 from weakfs.snapshots.undo_journal.log import LOG
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "file").write_bytes(b"content")
-    return tmp_path / "root"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, root: Path) -> Path:
-    """A store with one snapshot, named s."""
-    snapshot(Store(tmp_path / "store"), root, "s")
-    return tmp_path / "store"
-
-
 def put_in_place_of(path: Path, obstacle: str) -> None:
     path.unlink(missing_ok=True)
     OBSTACLES[obstacle](path)

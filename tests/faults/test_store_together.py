@@ -18,13 +18,6 @@ from weakfs.snapshots.scan.scan_limits import ScanLimits
 from weakfs.snapshots.undo_journal.journal import Journal
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "file").write_bytes(b"content")
-    return tmp_path / "root"
-
-
 def test_snapshots_that_others_drop_meanwhile_are_passed_over(tmp_path: Path, root: Path) -> None:
     store = Store(tmp_path / "store")
     for name in ("s", "t", "u"):

@@ -195,5 +195,12 @@ def write_out(tree: FileTree, root: Path) -> None:
             os.chmod(_host_path(base, path), entry[1])
 
 
+def lay(root: Path, flat: Plain) -> Path:
+    """Write files into a host directory, which is created if necessary; return it."""
+    root.mkdir(exist_ok=True)
+    write_out(grow({"/": ("d", 0o755), **flat}), root)
+    return root
+
+
 def _host_path(base: bytes, path: str) -> bytes:
     return base + names.to_bytes(path) if path != "/" else base

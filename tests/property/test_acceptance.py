@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.sampling import share
 from tests.session.files.round_trips import exactly
+from tests.session.files.values import Size, Text, Word
 from tests.session.ledger import Clock
 from weakfs import Registry, Session, event
 from weakfs.session import append_all
@@ -29,14 +30,6 @@ class Color(enum.Enum):
     PAIR = (1, 2)
 
 
-class Size(enum.IntEnum):
-    SMALL = 1
-
-
-class Word(enum.StrEnum):
-    YES = "yes"
-
-
 class Access(enum.Flag):
     READ = 1
     WRITE = 2
@@ -46,10 +39,6 @@ class Access(enum.Flag):
 class Owner:
     name: Any = ""
     sizes: list[Size] = field(default_factory=list[Size])
-
-
-class Text(str):
-    __slots__ = ()
 
 
 class Odd:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.trees import Plain, grow, write_out
+from tests.models.trees import Plain, lay
 from weakfs import Session
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.filesystem import Limits
@@ -21,12 +21,6 @@ D = ("d", 0o755)
 
 def f(size: int = 10) -> tuple[str, bytes, int]:
     return ("f", b"x" * size, 0o644)
-
-
-def lay(root: Path, flat: Plain) -> Path:
-    root.mkdir(exist_ok=True)
-    write_out(grow({"/": D, **flat}), root)
-    return root
 
 
 def paths(fs: InMemoryFilesystem) -> list[str]:

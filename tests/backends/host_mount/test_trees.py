@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from tests.models.trees import ODD_NAMES, Plain, flatten, grow, random_tree, write_out
+from tests.models.trees import ODD_NAMES, Plain, flatten, grow, lay, random_tree, write_out
 from weakfs import Session
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.reducers import TreeMounted
@@ -20,13 +20,6 @@ D = ("d", 0o755)
 
 def f(content: bytes = b"x\n", mode: int = 0o644) -> tuple[str, bytes, int]:
     return ("f", content, mode)
-
-
-def lay(root: Path, flat: Plain) -> Path:
-    """Write files into a host directory."""
-    root.mkdir(exist_ok=True)
-    write_out(grow({"/": D, **flat}), root)
-    return root
 
 
 def mounted(root: Path, **options: object) -> InMemoryFilesystem:

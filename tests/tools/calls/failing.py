@@ -7,7 +7,8 @@ from typing import Any
 
 from attrs import evolve
 
-from weakfs import Filesystem, InMemoryFilesystem, Limits, Session, Tool, ToolContext, ToolResult
+from weakfs import Filesystem, InMemoryFilesystem, Limits, Session, Tool, ToolContext, ToolResult, Toolset
+from weakfs.tools import ToolCall
 
 SMALL = Limits(max_file_size=100, max_path_depth=4, max_segment_length=20, max_total_size=200, max_node_count=9)
 LONG = "x" * 101
@@ -165,3 +166,10 @@ def failing_late(tool: Tool) -> Tool:
         raise OSError(errno.ENOSPC, "no space left")
 
     return evolve(tool, handler=handler)
+
+
+def last_call(tools: Toolset) -> ToolCall:
+    """Return the last call that the session of a toolset recorded."""
+    found = tools.session[ToolCall].latest()
+    assert found is not None
+    return found

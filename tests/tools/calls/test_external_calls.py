@@ -14,6 +14,7 @@ from typing import Any, assert_type
 
 import pytest
 
+from tests.tools.calls.failing import last_call
 from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session, Tool, Toolset
 from weakfs.filesystem import Limits
 from weakfs.tools import READ_FILE, WRITE_FILE, ExternalCallFailed, ExternalReceipt, ToolCall, ToolResult
@@ -37,12 +38,6 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
         return Toolset(session, files, **options)  # type: ignore[arg-type]
 
     return made
-
-
-def last_call(tools: Toolset) -> ToolCall:
-    found = tools.session[ToolCall].latest()
-    assert found is not None
-    return found
 
 
 def test_an_external_call_accepts_a_tool_and_json_text(make: Make) -> None:

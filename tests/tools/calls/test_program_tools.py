@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
+from tests.tools.calls.failing import last_call
 from weakfs import (
     DEFAULT_TOOLS,
     Capability,
@@ -91,12 +92,6 @@ def call(tools: Toolset, script: str, **options: Any) -> ToolResult[object]:
     if is_async:
         return asyncio.run(tools.acall("run", {"script": script}, **options))
     return tools.call("run", {"script": script}, **options)
-
-
-def last_call(tools: Toolset) -> ToolCall:
-    found = tools.session[ToolCall].latest()
-    assert found is not None
-    return found
 
 
 @pytest.fixture(params=[run, arun], ids=["function", "coroutine"])
