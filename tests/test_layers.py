@@ -359,8 +359,8 @@ NOT_FOR_FILES = (
 # The same for a call of one tool, without capability and policy.
 NOT_FOR_A_CALL = (
     *NOT_FOR_FILES,
-    *("weakfs.tools.calls.external_call", "weakfs.tools.policy", "weakfs.tools.schemas.provider_definitions"),
-    *("weakfs.tools.schemas.provider_profiles", "weakfs.tools.sections"),
+    *("weakfs.tools.calls.external_call", "weakfs.tools.policy", "weakfs.tools.providers.definitions"),
+    *("weakfs.tools.providers.profiles", "weakfs.tools.sections"),
     *(f"weakfs.tools.handlers.{name}" for name in ("edit_file", "entries", "grep", "ls", "processes", "shell")),
     *(f"weakfs.tools.permissions.{name}" for name in ("capability", "decisions", "guarded", "rules")),
 )

@@ -19,8 +19,8 @@ from weakfs.messages import one_line
 from weakfs.session import MergeConflict, OnConflict, Session, SessionError
 from weakfs.tools import Tool, ToolCall, ToolResult, Toolset, ToolValidationError
 from weakfs.tools.calls.call_json import read_json
+from weakfs.tools.providers.profiles import with_defaults
 from weakfs.tools.schemas.content import Provider
-from weakfs.tools.schemas.provider_profiles import with_defaults
 
 with needed("pydantic_ai", package="pydantic-ai-slim", at_least="2.60"):
     from pydantic_ai import BinaryContent, ModelRetry, RunContext, ToolReturn

@@ -263,7 +263,7 @@ class Session(Undo):
             return 0
         if queue is None:
             return await asyncio.to_thread(self.refresh)
-        from weakfs.session.durable.refresh import refreshed
+        from weakfs.session.durable.commits.refresh import refreshed
 
         await queue.perform(partial(refreshed, log, self))
         return self._trunk.seq - before

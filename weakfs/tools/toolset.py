@@ -150,7 +150,7 @@ class Toolset:
         each with the argument names that they know; `call` accepts all of these names. `api` and `strict_schemas` are
         for OpenAI's two APIs. Raises `ValueError` if no provider is given, or for an unknown one.
         """
-        from weakfs.tools.schemas.provider_definitions import definitions
+        from weakfs.tools.providers.definitions import definitions
 
         chosen = chosen_provider(provider, self.provider)
         return definitions(self.tools, chosen, api=api, strict_schemas=strict_schemas, used_by=self.provider)
@@ -383,7 +383,7 @@ class Toolset:
         return call.perform()
 
     def _with_defaults(self, tool: Tool, arguments: object) -> object:
-        from weakfs.tools.schemas.provider_profiles import with_defaults
+        from weakfs.tools.providers.profiles import with_defaults
 
         return with_defaults(tool, arguments, self.provider)
 

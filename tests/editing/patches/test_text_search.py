@@ -9,9 +9,9 @@ import pytest
 from weakfs import InMemoryFilesystem, Session
 from weakfs.editing import apply_patch
 from weakfs.editing.patches.document import MOST_TEXT_SEARCHES, Document
-from weakfs.editing.patches.matching.equivalences import FOLDS
-from weakfs.editing.patches.matching.line_index import LineIndex
-from weakfs.editing.patches.matching.text_search import TextSearch, text_of
+from weakfs.editing.patches.line_search.equivalences import FOLDS
+from weakfs.editing.patches.line_search.line_index import LineIndex
+from weakfs.editing.patches.line_search.text_search import TextSearch, text_of
 
 LINES = ("", "a", "a\r", "aa", "b", "\r", "b\r\r", "\u2028", "a\u0085b")
 

@@ -15,7 +15,7 @@ from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history import timeline
 from weakfs.reducers.events import FileWritten
 from weakfs.session import MissingBlob, SessionConflict, UnknownSnapshot
-from weakfs.session.durable.history import GAP
+from weakfs.session.durable.frames.stream_history import GAP
 from weakfs.session.durable.open_session import Where
 from weakfs.session.errors import RecordsDropped
 from weakfs.tools import ToolCall, ToolCalls, ToolResult

@@ -16,8 +16,8 @@ from tests.session.durable.streams import MemoryStreams
 from weakfs import InMemoryFilesystem, Session, ToolResult, Toolset
 from weakfs.reducers import FileWritten
 from weakfs.session import Merged, MissingBlob, SessionConflict, SessionError
+from weakfs.session.durable.frames.stream_history import GAP
 from weakfs.session.durable.held_lease import COMPACTION, compaction_seconds
-from weakfs.session.durable.history import GAP
 from weakfs.session.errors import RecordsDropped
 from weakfs.storage import Lease, LeaseLost
 from weakfs.storage.engines.memory import AsyncMemoryStorage

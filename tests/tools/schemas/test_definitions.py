@@ -21,8 +21,8 @@ from pydantic import TypeAdapter
 
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset, param
 from weakfs.tools import PROCESS_TOOLS
+from weakfs.tools.providers.definitions import definitions
 from weakfs.tools.schemas.content import Provider
-from weakfs.tools.schemas.provider_definitions import definitions
 
 Definition = dict[str, object]
 
@@ -125,7 +125,7 @@ def test_every_schema_is_json_schema(provider: Provider) -> None:
 def test_the_same_tools_give_the_same_json_whatever_the_hash_seed() -> None:
     code = (
         "import json; from weakfs import DEFAULT_TOOLS; "
-        "from weakfs.tools.schemas.provider_definitions import definitions; "
+        "from weakfs.tools.providers.definitions import definitions; "
         f"print(json.dumps([definitions(DEFAULT_TOOLS, provider) for provider in {PROVIDERS!r}]))"
     )
     found = {

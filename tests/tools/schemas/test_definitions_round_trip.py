@@ -17,9 +17,9 @@ from tests.sampling import share
 from tests.tools.schemas.schema_values import ANYTHING, Schema, allows, fitting
 from weakfs import DEFAULT_TOOLS, Tool
 from weakfs.tools import ToolValidationError
+from weakfs.tools.providers.definitions import definitions
+from weakfs.tools.providers.profiles import offered
 from weakfs.tools.schemas.content import Provider
-from weakfs.tools.schemas.provider_definitions import definitions
-from weakfs.tools.schemas.provider_profiles import offered
 
 
 @st.composite

@@ -12,8 +12,8 @@ from google.genai import types as gemini
 from jsonschema import Draft202012Validator
 
 from weakfs import Tool, ToolContext, ToolResult, param
+from weakfs.tools.providers.definitions import definitions
 from weakfs.tools.schemas import Schema, is_strict_compatible, openapi, schema_of, strict
-from weakfs.tools.schemas.provider_definitions import definitions
 
 
 @frozen

@@ -11,7 +11,7 @@ from typing import Literal
 
 from weakfs.class_decorators import frozen
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
-from weakfs.editing.patches.matching.text_search import TextPiece
+from weakfs.editing.patches.line_search.text_search import TextPiece
 from weakfs.editing.patches.staged_files import Entry, Places
 from weakfs.fast_init import fast_init
 from weakfs.filesystem.paths import parent

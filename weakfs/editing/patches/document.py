@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from weakfs.editing.patches.matching.equivalences import FOLDS
-from weakfs.editing.patches.matching.line_index import LineIndex, Run, spliced
-from weakfs.editing.patches.matching.text_search import TextPiece, TextSearch, text_of, text_pieces, with_pieces
+from weakfs.editing.patches.line_search.equivalences import FOLDS
+from weakfs.editing.patches.line_search.line_index import LineIndex, Run, spliced
+from weakfs.editing.patches.line_search.text_search import TextPiece, TextSearch, text_of, text_pieces, with_pieces
 
 BYTE_ORDER_MARK = "\ufeff"
 

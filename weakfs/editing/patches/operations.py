@@ -7,7 +7,7 @@ from collections.abc import Container
 from attrs import Factory, evolve, field
 
 from weakfs.class_decorators import frozen
-from weakfs.editing.patches.matching.line_index import Run
+from weakfs.editing.patches.line_search.line_index import Run
 from weakfs.fast_init import fast_init
 
 

@@ -8,10 +8,10 @@ from operator import itemgetter
 from attrs import evolve
 
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
+from weakfs.editing.patches.line_search.line_index import Run
 from weakfs.editing.patches.matching.anchors import Anchors
 from weakfs.editing.patches.matching.hunk_error import Misfit
 from weakfs.editing.patches.matching.hunk_indentation import reindented
-from weakfs.editing.patches.matching.line_index import Run
 from weakfs.editing.patches.matching.outline import Outline
 from weakfs.editing.patches.matching.placement import Place, Search
 from weakfs.editing.patches.operations import Hunk

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from weakfs.editing.hints.refusals import AmbiguousTarget, EditError, TargetNotFound
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
 from weakfs.editing.patches.errors import RETURNS_ALONE, PatchProblem
-from weakfs.editing.patches.matching.line_index import Run, spliced
-from weakfs.editing.patches.matching.text_search import text_pieces
+from weakfs.editing.patches.line_search.line_index import Run, spliced
+from weakfs.editing.patches.line_search.text_search import text_pieces
 from weakfs.editing.patches.operations import Block
 from weakfs.editing.replacement import Piece, replace
 from weakfs.editing.unified_hunks import changes

@@ -13,7 +13,7 @@ from weakfs.editing.patches.errors import MAX_PROBLEMS, NO_LINES, NO_MARK, Patch
 from weakfs.editing.patches.formats.codex import rewrite_as_codex
 from weakfs.editing.patches.formats.dialect import Dialect
 from weakfs.editing.patches.guards import check_transfer, may_quote
-from weakfs.editing.patches.matching.equivalences import LEVELS
+from weakfs.editing.patches.line_search.equivalences import LEVELS
 from weakfs.editing.patches.matching.hunk_diagnosis import Mismatches
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.report import HunkFit

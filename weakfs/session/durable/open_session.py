@@ -19,10 +19,10 @@ from weakfs.session.durable.commits.append import frames_missing
 from weakfs.session.durable.commits.commit_log import CommitLog
 from weakfs.session.durable.commits.log_state import id_suffix
 from weakfs.session.durable.commits.lost_copies import content_from_frames
+from weakfs.session.durable.commits.refresh import ATTEMPTS
 from weakfs.session.durable.commits.reset import start
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.held_lease import HeldLease, patiently
-from weakfs.session.durable.refresh import ATTEMPTS
 from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.log import Log

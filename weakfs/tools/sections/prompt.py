@@ -13,9 +13,9 @@ from weakfs.filesystem import Filesystem
 from weakfs.messages import a_type
 from weakfs.session import Session
 from weakfs.tools.context import ToolContext
+from weakfs.tools.providers.definitions import definitions
 from weakfs.tools.results import ToolResult
 from weakfs.tools.schemas.content import OpenAIApi, Provider, check_provider, chosen_provider
-from weakfs.tools.schemas.provider_definitions import definitions
 from weakfs.tools.sections.section import FilesystemSection, Section
 from weakfs.tools.tool import Tool
 from weakfs.tools.toolset import Toolset

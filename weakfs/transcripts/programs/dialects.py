@@ -9,7 +9,7 @@ from attrs import field
 from weakfs.class_decorators import frozen
 from weakfs.editing import NoChange, replace
 from weakfs.editing.patches.apply import apply_patch_as_codex
-from weakfs.editing.patches.matching.text_search import with_pieces
+from weakfs.editing.patches.line_search.text_search import with_pieces
 from weakfs.filesystem import Filesystem
 from weakfs.messages import plural
 from weakfs.reducers.merging.line_merge import common_ends

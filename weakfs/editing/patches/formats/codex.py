@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from weakfs.editing.patches.matching.equivalences import CODEX_FOLDS, LEVELS
+from weakfs.editing.patches.line_search.equivalences import CODEX_FOLDS, LEVELS
+from weakfs.editing.patches.line_search.line_index import LineIndex, Run, spliced
 from weakfs.editing.patches.matching.hunk_error import Misfit
-from weakfs.editing.patches.matching.line_index import LineIndex, Run, spliced
 from weakfs.editing.patches.operations import Hunk
 from weakfs.editing.patches.rewrite import HunkMisfit
 

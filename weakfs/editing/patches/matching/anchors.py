@@ -13,7 +13,7 @@ from weakfs.class_decorators import frozen
 from weakfs.editing.normalization import is_inside_word
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
-from weakfs.editing.patches.matching.equivalences import FOLDS, LEVELS
+from weakfs.editing.patches.line_search.equivalences import FOLDS, LEVELS
 from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Misfit
 from weakfs.editing.patches.matching.outline import Outline
 

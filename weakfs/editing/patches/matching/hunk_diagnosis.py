@@ -11,7 +11,7 @@ from weakfs.editing.hints.diagnosis import QuotedFile, Subject
 from weakfs.editing.hints.similarity import alike
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import RETURNS_ALONE, clipped_message, quoted
-from weakfs.editing.patches.matching.equivalences import LEVELS
+from weakfs.editing.patches.line_search.equivalences import LEVELS
 from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.operations import Hunk
 

@@ -14,8 +14,8 @@ from attrs import evolve, field
 from weakfs.class_decorators import define, frozen
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
+from weakfs.editing.patches.line_search.equivalences import LEVELS
 from weakfs.editing.patches.matching.anchors import FREEST, Anchors
-from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.matching.hunk_diagnosis import similar_line
 from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.matching.unmarked_context import is_dedented, unmarked_lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.matching.equivalences import LEVELS
+from weakfs.editing.patches.line_search.equivalences import LEVELS
 from weakfs.editing.patches.operations import Hunk
 
 _TRAILING_BLANKS = LEVELS.index("trailing blanks")

@@ -29,7 +29,7 @@ from weakfs.session.durable.checkpoints.state_document import (
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.content_copies import ContentFromFrames, copies_of
 from weakfs.session.durable.frames.decoder import FrameDecoder
-from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
+from weakfs.session.durable.frames.stream_history import StoredEvents, StoredRecords, StreamHistory
 from weakfs.session.errors import MissingBlob, RecordsDropped, SessionFileError, UnsupportedVersion
 from weakfs.session.files.fields import Fields
 from weakfs.session.history.keyframes import Mark, PackedMark

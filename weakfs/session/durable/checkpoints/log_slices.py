@@ -11,7 +11,7 @@ from typing import Any
 
 from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import digest_of
-from weakfs.session.durable.history import stretches
+from weakfs.session.durable.frames.stream_history import stretches
 from weakfs.session.history.packed_rows import are_same
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Timeline

@@ -20,7 +20,7 @@ from weakfs.session.durable.checkpoints.log_slices import MOST, EventRun, LogHea
 from weakfs.session.durable.frames.content_copies import copied_digest
 from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.frames.frame_blobs import INLINE
-from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
+from weakfs.session.durable.frames.stream_history import StoredEvents, StoredRecords, StreamHistory, stretches
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.files.document_reader import LoadedDocument

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.durable.commits.log_state import LogState
+from weakfs.session.durable.commits.refresh import take, undo_failed
 from weakfs.session.durable.commits.uncertain_commits import lasting_url
 from weakfs.session.durable.frames.decoder import name_of
-from weakfs.session.durable.refresh import take, undo_failed
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external_filesystems import CommitPlace, Journal, prepare_all
 from weakfs.session.stored_state import SessionTrunk

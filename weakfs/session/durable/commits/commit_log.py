@@ -10,11 +10,11 @@ from typing import cast
 from weakfs.session.durable.checkpoints.checkpoints import LEAST
 from weakfs.session.durable.commits.append import append
 from weakfs.session.durable.commits.log_state import LogState, StoredChange
+from weakfs.session.durable.commits.refresh import refreshed, retract, settled
 from weakfs.session.durable.commits.reset import PART, start_anew
 from weakfs.session.durable.commits.uncertain_commits import was_stored
 from weakfs.session.durable.frames.reader import undeclared_slices
 from weakfs.session.durable.frames.writer import Change
-from weakfs.session.durable.refresh import refreshed, retract, settled
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external_filesystems import CommitPlace, Journal
 from weakfs.session.history.reduction import Row

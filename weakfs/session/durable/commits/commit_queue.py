@@ -21,7 +21,7 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.commits.pending_steps import PendingSteps
-from weakfs.session.durable.refresh import retract, settled
+from weakfs.session.durable.commits.refresh import retract, settled
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.transactions.commit_steps import Operation, Steps

@@ -19,7 +19,7 @@ from weakfs.session.codec.decoder import Reading
 from weakfs.session.codec.expansion_limit import unlimited
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frames.state_difference import pools_that_compare, read_values
-from weakfs.session.durable.history import UnreadRecords
+from weakfs.session.durable.frames.stream_history import UnreadRecords
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
 from weakfs.session.events import Merged
 from weakfs.session.history.keyframes import Mark

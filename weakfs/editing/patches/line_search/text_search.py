@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from weakfs.editing.patches.matching.line_index import Run
+from weakfs.editing.patches.line_search.line_index import Run
 
 # A piece of a text: start, stop, and the replacement.
 TextPiece = tuple[int, int, str]

@@ -22,9 +22,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import cast, get_args
 
+from weakfs.tools.providers.profiles import defaults_for, hints_of, left_out_of, names_of, offered, title_of
 from weakfs.tools.schemas import Schema, is_strict_compatible, openapi, schema_of, strict
 from weakfs.tools.schemas.content import OpenAIApi, Provider, check_provider
-from weakfs.tools.schemas.provider_profiles import defaults_for, hints_of, left_out_of, names_of, offered, title_of
 from weakfs.tools.tool import Tool
 
 # The names that Gemini accepts: they start with a letter or an underscore.

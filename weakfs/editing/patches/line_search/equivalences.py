@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from unicodedata import normalize
 
-from weakfs.editing.patches.matching.line_index import Fold
+from weakfs.editing.patches.line_search.line_index import Fold
 
 # Unicode's white space. Python's own `strip` also removes U+001C to U+001F.
 BLANKS = (

@@ -1,0 +1,1 @@
+"""Tools as each provider knows them: their definitions, and what differs between providers."""
