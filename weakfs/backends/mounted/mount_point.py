@@ -24,7 +24,7 @@ _QUOTED = re.compile(r"'(/[^'\n]*)'")
 
 @frozen
 class MountPoint:
-    """Where files are mounted: `/a.py` is the own path of the file that has the mounted path `/workspace/a.py`."""
+    """Where files are mounted: the file `/a.py` has the mounted path `/workspace/a.py`."""
 
     path: str
     segments: Segments
@@ -55,17 +55,17 @@ class MountPoint:
         return len(segments) < len(self.segments) and self.segments[: len(segments)] == segments
 
     def mounted(self, own: str) -> str:
-        """Return the mounted path of an own path."""
+        """Return the mounted path of a path in the files."""
         return self.path if own == "/" else self.path + own
 
     def own(self, mounted: str) -> str | None:
-        """Return the own path of a mounted path; `None` if it is outside the mount point."""
+        """Return the path in the files of a mounted path; `None` if it is outside the mount point."""
         if not is_within(mounted, self.path):
             return None
         return mounted[len(self.path) :] or "/"
 
     def mounted_note(self, note: Note) -> Note:
-        """Return a note about an own path as one about the mounted path."""
+        """Return a note about a path in the files as one about the mounted path."""
         return attrs.evolve(note, path=self.mounted(note.path))
 
     def mounted_conflict(self, entry: ConflictEntry) -> ConflictEntry:
