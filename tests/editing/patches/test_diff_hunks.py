@@ -24,6 +24,16 @@ def test_a_blank_line_without_its_mark_does_not_end_a_hunk(counts: str) -> None:
     assert changed == "one\n2\nthree\n\n5\nsix\nseven\n"
 
 
+@pytest.mark.parametrize("counts", [",2", ",9"])
+@pytest.mark.parametrize("blanks", ["\n", "\n\n"])
+def test_blank_lines_between_hunks_are_skipped(counts: str, blanks: str) -> None:
+    changed = patched(
+        f"@@ -1{counts} +1{counts} @@\n-one\n+1\n two\n{blanks}@@ -6{counts} +6{counts} @@\n six\n-seven\n+7\n{blanks}"
+    )
+
+    assert changed == "1\ntwo\nthree\n\nfive\nsix\n7\n"
+
+
 def test_several_blank_lines_before_context_and_a_change() -> None:
     changed = patched(
         "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n\n\n five\n-six\n+6\n", "one\ntwo\nthree\n\n\nfive\nsix\n"
@@ -57,10 +67,23 @@ def test_a_removed_dash_is_not_the_signature_of_a_mail(header: str) -> None:
     assert patched(f"{header}\n steps:\n--\n\nThat is all.\n", "steps:\n-\nend\n") == ("steps:\nend\n")
 
 
+def test_a_removed_dash_at_the_end_of_a_fenced_diff() -> None:
+    fs = patches.filesystem_of({"f": "steps:\n-\nend\n"})
+
+    apply_patch(fs, f"```diff\n{NAMES}@@\n steps:\n--\n```\n", patch_format="unified")
+
+    assert fs.read("/f").content == "steps:\nend\n"
+
+
 @pytest.mark.parametrize("header", ["@@ -1,3 +1,3 @@", "@@ -1,9 +1,9 @@", "@@"])
 @pytest.mark.parametrize("signature", ["-- \n2.47.1\n", "--\n2.47.1.windows.1\n\n"])
 def test_the_signature_of_a_mail_ends_the_last_hunk(header: str, signature: str) -> None:
     assert patched(f"{header}\n one\n-two\n+2\n three\n{signature}") == CONTENT.replace("two", "2")
+
+
+@pytest.mark.parametrize("signature", ["--\n", "-- \n", "--\n\n"])
+def test_a_signature_without_a_version_ends_a_hunk_whose_counts_are_right(signature: str) -> None:
+    assert patched(f"@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n{signature}") == CONTENT.replace("two", "2")
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,10 @@ def lacks_newline(lines: Sequence[str], unended: Sequence[int], marks: str) -> b
     """
     if not unended:
         return False
+    if not unended:
+        return False
     last = max((at for at in range(len(lines)) if lines[at][0] in marks), default=None)
-    return last is not None and last in unended
+    return last in unended
 
 
 class DiffLines:
@@ -71,22 +73,26 @@ class DiffLines:
     def hunks(self) -> list[Hunk]:
         """Parse the hunks of one file. Raise `PatchParseError` if there is none."""
         found: list[Hunk] = []
-        above = next((at for at in range(self.at, len(self.lines)) if self.lines[at].strip()), self.at)
-        if self.lines[above : above + 1] and self.lines[above].startswith("@@"):
-            self.at = above
-        while self.at < len(self.lines) and self.lines[self.at].startswith("@@"):
+        while self._skips_blank_lines_to_a_hunk():
             found.append(self._hunk())
         if not found:
             raise malformed(self.at, "there is no hunk below the names; write '@@ -1,3 +1,4 @@' there")
         self._check_that_no_change_is_left_out()
         return found
 
+    def _skips_blank_lines_to_a_hunk(self) -> bool:
+        """Continue at the next line that is not blank if it begins a hunk, and return whether it does."""
+        at = next((at for at in range(self.at, len(self.lines)) if self.lines[at].strip()), len(self.lines))
+        begins = at < len(self.lines) and self.lines[at].startswith("@@")
+        self.at = at if begins else self.at
+        return begins
+
     def _check_that_no_change_is_left_out(self) -> None:
         """Raise `PatchParseError` if another line ended a hunk, and lines with "-" or "+" follow in none."""
         end = None
         for at in range(self.at, len(self.lines)):
             line = self.lines[at]
-            if self.starts_file(at) or self._is_signature(at) or line.startswith((*_STARTS, *_TEXT)):
+            if self.starts_file(at) or self._ends_mail(at) or line.startswith((*_STARTS, *_TEXT)):
                 return
             if self._is_fenced and line.startswith("```"):
                 return
@@ -219,25 +225,25 @@ class DiffLines:
             at += 1
         if at >= len(self.lines) or self.lines[at][:1] not in (" ", "-", "+") or self.starts_file(at):
             return False
-        if self._is_signature(at) or (self.lines[at].rstrip() == "--" and not any(self.lines[at + 1 :])):
-            return False
-        return at == self.at or self._changes_from(at)
+        return not self._ends_mail(at) and (at == self.at or self._changes_from(at))
 
     def _changes_from(self, at: int) -> bool:
         """Return whether there is a change among the lines with marks that begin at a line."""
-        for line in self.lines[at:]:
-            if line[:1] in ("-", "+"):
-                return True
-            if line[:1] not in ("", " "):
-                return False
-        return False
+        marks = (self.lines[number][:1] for number in range(at, len(self.lines)))
+        return next((mark for mark in marks if mark not in ("", " ")), "") in ("-", "+")
+
+    def _ends_mail(self, at: int) -> bool:
+        """Return whether a line after a whole hunk is the signature of a mail, with or without a version below it."""
+        if self.lines[at].rstrip() != "--":
+            return False
+        return self._is_signature(at) or not any(self.lines[below] for below in range(at + 1, len(self.lines)))
 
     def _is_signature(self, at: int) -> bool:
         """Return whether a line is the `-- ` of a mail, below which git writes its version, not a removed `-`."""
         if self.lines[at].rstrip() != "--":
             return False
         below = self.lines[at + 1] if at + 1 < len(self.lines) else ""
-        return below[:1].strip() not in ("", "-", "+", "@", "\\")
+        return below[:1].strip() not in ("", "-", "+", "@", "\\", "`")
 
     def _miscounted(self, start: int, old: int, new: int) -> PatchParseError:
         if not old and not new:
