@@ -9,7 +9,7 @@ import pytest
 
 from tests.models.two_sides import check_history
 from tests.session.undo.desk import LINES, Desk, in_memory, on_host
-from weakfs import InMemoryFilesystem, Session, SessionError
+from weakfs import InMemoryFilesystem, MergeConflict, Session, SessionError
 from weakfs.session import Record
 
 
@@ -147,6 +147,27 @@ def test_an_undo_that_is_merged_later_still_undoes_its_operation(tmp_path: Path)
     assert [one.session.undo().paths for _ in range(2)] == [("/d",), ("/b",)]
     two.session.refresh()
     assert sorted(two.session.redo(3).paths) == ["/b", "/c", "/d"]
+    check_history(two.session, tmp_path / "s.json")
+
+
+def test_an_operation_whose_undo_conflicted_with_the_work_of_others_is_not_undone(tmp_path: Path) -> None:
+    one, two = shared(tmp_path)
+    for number in (1, 2):
+        one.write("/a", f"{number}\n")
+    two.session.refresh()
+    one.write("/a", "3\n")
+    with pytest.raises(MergeConflict):
+        two.session.undo()
+    assert two.text("/a") == "3\n"
+
+    two.session.undo()
+    two.session.undo()
+
+    assert two.text("/a") == "1\n"
+    with pytest.raises(SessionError, match="there are only 2 to redo"):
+        two.session.redo(3)
+    two.session.redo(2)
+    assert two.text("/a") == "3\n"
     check_history(two.session, tmp_path / "s.json")
 
 

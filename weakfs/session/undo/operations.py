@@ -165,15 +165,18 @@ def _parts(rows: Iterable[Row], dropped: int, block_end: int, calls: Calls) -> I
     The record at the end of a call comes with all records of the call.
     """
     merge: Operation | None = None
+    base = 0
     causes: set[str | None] = set()
+    # The `Reverted` records of a merged fork, with their numbers.
+    reverted: list[tuple[int, tuple[Any, ...]]] = []
     for number, (_, cause, tag, values) in enumerate(rows, dropped + 1):
         if number > block_end:
-            merge, causes = None, set()
+            merge, causes, reverted = None, set(), []
             one = Operation(number, number, cause)
             if tag == REVERTED:
                 one = _with_reverted(one, values)
             if tag == MERGED and values[2] > 0:
-                merge, block_end = one, number + values[2]
+                merge, base, block_end = one, values[1], number + values[2]
             elif tag == ROLLED_BACK and values[3]:
                 yield evolve(one, first=max(values[0], dropped) + 1, has_failed=True)
             elif tag in calls:
@@ -185,11 +188,16 @@ def _parts(rows: Iterable[Row], dropped: int, block_end: int, calls: Calls) -> I
                 yield one
         elif merge is not None:
             causes.add(cause)
+            is_failure = tag == ROLLED_BACK and bool(values[3])
             if tag == REVERTED:
-                merge = _with_reverted(merge, values)
+                reverted.append((number, values))
+            elif is_failure:
+                reverted = [one for one in reverted if one[0] <= values[0]]
             if number == block_end:
                 # An operation that undid work and also did something else counts as an ordinary operation.
-                yield evolve(merge, last=number) if len(causes) == 1 else Operation(merge.first, number, merge.cause)
+                for _, each in reverted if len(causes) == 1 else ():
+                    merge = _with_reverted(merge, each)
+                yield evolve(merge, last=number, has_failed=is_failure and values[0] == base)
 
 
 def _with_reverted(one: Operation, values: tuple[Any, ...]) -> Operation:
