@@ -30,6 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "lazy_names",
             "messages",
             "platforms",
+            "shield",
             "short_repr",
         }
     ),
@@ -340,6 +341,7 @@ def test_a_session_without_files_loads_no_filesystem_module() -> None:
         "messages",
         "platforms",
         "session",
+        "shield",
         "short_repr",
         "storage",
     )

@@ -63,6 +63,23 @@ async def test_a_call_cancelled_before_its_start_never_happens(held: Held) -> No
     await storage.close()
 
 
+async def test_a_storage_whose_closing_is_cancelled_is_closed(held: Held) -> None:
+    closed: list[str] = []
+    held.close = lambda: closed.append("storage")  # type: ignore[method-assign]
+    storage = ThreadedStorage(held, threads=1)
+    change = asyncio.ensure_future(storage.set("a", b"1"))
+    await asyncio.to_thread(held.begun.wait)
+    closing = asyncio.ensure_future(storage.close())
+    for _ in range(3):
+        await asyncio.sleep(0)
+        closing.cancel()
+    held.let_go.set()
+    await change
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert closed == ["storage"]
+
+
 async def test_the_failure_of_a_cancelled_call_is_not_reported(held: Held) -> None:
     storage = ThreadedStorage(held)
     task = asyncio.ensure_future(storage.set("", b"1"))

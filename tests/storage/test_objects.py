@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import threading
 
 import pytest
 
@@ -11,6 +13,7 @@ from tests.storage.servers import Server
 from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
 from weakfs import storage
 from weakfs.storage import Storage, StorageError
+from weakfs.storage.adapters import run_in_place
 from weakfs.testing.storage_conformance.storage_cases import ODD_KEYS
 
 pytest.importorskip("obstore")
@@ -126,3 +129,44 @@ class TestMessages(InBucket):
     def test_an_unknown_option_is_refused(self) -> None:
         with pytest.raises(ValueError, match="check the options of the URL"):
             storage.open(self.url() + "&colour=red")
+
+
+async def test_no_request_outlives_the_error_of_another_one() -> None:
+    from weakfs.storage.engines.objects.client import AsyncClient
+
+    done: list[str] = []
+
+    async def put(key: str) -> None:
+        await asyncio.sleep(0)
+        if key == "bad":
+            raise StorageError("told to fail")
+        await asyncio.sleep(0)
+        done.append(key)
+
+    with pytest.raises(StorageError):
+        await AsyncClient("memory:///").each(put, ["bad", "a", "b"])
+    before = list(done)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert done == before
+
+
+def test_no_blocking_request_outlives_the_error_of_another_one() -> None:
+    from weakfs.storage.engines.objects.client import BlockingClient
+
+    client, may_go, begun, done = BlockingClient("memory:///"), threading.Event(), threading.Event(), list[str]()
+
+    async def put(key: str) -> None:
+        if key == "bad":
+            begun.wait(60)
+            # The other one is released a moment after the error.
+            threading.Timer(0.05, may_go.set).start()
+            raise StorageError("told to fail")
+        begun.set()
+        may_go.wait(60)
+        done.append(key)
+
+    with pytest.raises(StorageError):
+        run_in_place(client.each(put, ["bad", "a"]))
+    assert done == ["a"]
+    client.close()

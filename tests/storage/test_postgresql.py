@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -204,3 +205,20 @@ def test_values_too_large_for_the_server_are_refused_and_change_nothing(
             store.append("large", number, frames, contents=contents)
     assert store.append("large", number, [b"b"]) == number + 1
     store.close()
+
+
+async def test_a_cancelled_reader_that_waits_for_the_listener_leaves_no_task() -> None:
+    from weakfs.storage.engines.postgresql.notifications import AsyncNotifications
+
+    async def connect() -> Any:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    notifications = AsyncNotifications(connect)
+    reader = asyncio.ensure_future(notifications.listen())
+    await asyncio.sleep(0)
+    reader.cancel()
+    await asyncio.wait([reader])
+    await notifications.close()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -24,7 +24,12 @@ class Turns:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for a turn in this thread."""
-        self._asked().result()
+        turn = self._asked()
+        try:
+            turn.result()
+        except BaseException:
+            self._withdraw(turn)
+            raise
         try:
             yield
         finally:
@@ -37,9 +42,7 @@ class Turns:
         try:
             await asyncio.wrap_future(turn)
         except asyncio.CancelledError:
-            if not turn.cancel():
-                # The turn was granted at the same moment.
-                self._give_back()
+            self._withdraw(turn)
             raise
         try:
             yield
@@ -55,6 +58,11 @@ class Turns:
             self._is_taken = True
         _grant(turn)
         return turn
+
+    def _withdraw(self, turn: Future[None]) -> None:
+        if not turn.cancel():
+            # The turn was granted at the same moment.
+            self._give_back()
 
     def _give_back(self) -> None:
         with self._lock:

@@ -19,6 +19,7 @@ from weakfs.session.logger import logger
 from weakfs.session.slices.type_registry import Registry
 from weakfs.session.subscriptions import Bus
 from weakfs.session.undo.undo import Undo
+from weakfs.shield import cancelled_once, run_in_thread, shielded
 
 if TYPE_CHECKING:
     from weakfs.session.durable.aopen_session import AsyncWhere
@@ -189,12 +190,13 @@ class Session(Undo):
         from weakfs.session.durable.aopen_session import aopen_session
         from weakfs.session.durable.open_session import Options
 
-        return await aopen_session(
+        opening = aopen_session(
             lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
             where,
             session_id,
             Options(durability, on_conflict, exclusive, max_expansion),
         )
+        return await cancelled_once(opening, lambda session: session.aclose())
 
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
         """Store a copy of the session, with its whole history, in a folder, at a URL or in a `Storage`.
@@ -214,9 +216,7 @@ class Session(Undo):
 
     async def acopy_to(self, where: Where, *, durability: Durability = "process") -> None:
         """Store a copy of the session as `copy_to` does, in a thread."""
-        import asyncio
-
-        await asyncio.to_thread(self.copy_to, where, durability=durability)
+        await shielded(run_in_thread(partial(self.copy_to, where, durability=durability)))
 
     @staticmethod
     def delete(where: Where, session_id: str | None = None, *, expected: int | None = None) -> str:
@@ -253,8 +253,6 @@ class Session(Undo):
 
     async def arefresh(self) -> int:
         """Read what other processes stored since, as `refresh` does, without blocking the event loop."""
-        import asyncio
-
         with self.lock:
             if self._closed is not None:
                 self._refuse()
@@ -262,7 +260,7 @@ class Session(Undo):
         if log is None:
             return 0
         if queue is None:
-            return await asyncio.to_thread(self.refresh)
+            return await shielded(run_in_thread(self.refresh))
         from weakfs.session.durable.commits.refresh import refreshed
 
         await queue.perform(partial(refreshed, log, self))
@@ -347,13 +345,18 @@ class Session(Undo):
             log.close(self)
 
     async def aclose(self, reason: str = "it was closed") -> None:
-        """Refuse every further change, wait for the commits that are under way, and release the storage."""
+        """Refuse every further change, wait for the commits that are under way, and release the storage.
+
+        If this is cancelled, it closes the session nevertheless, and then raises `CancelledError`.
+        """
         import asyncio
 
         super().close(reason)
-        log = self._log
-        if log is not None:
-            await (asyncio.to_thread(log.close, self) if self._queue is None else self._queue.close())
+        log, queue = self._log, self._queue
+        if log is not None and queue is None:
+            await shielded(run_in_thread(partial(log.close, self)))
+        elif queue is not None:
+            await shielded(asyncio.ensure_future(queue.close()))
 
     async def __aenter__(self) -> Self:
         return self

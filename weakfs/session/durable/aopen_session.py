@@ -23,6 +23,7 @@ from weakfs.session.durable.open_session import (
     opened,
 )
 from weakfs.session.transactions.commit_steps import Steps
+from weakfs.shield import ended, run_in_thread, shielded
 from weakfs.storage.adapters import SyncEventStore, ThreadedEventStore
 from weakfs.storage.event_store import AsyncEventStore, EventStore
 from weakfs.storage.locations import aopen_event_store, open_event_store, url_of
@@ -50,17 +51,20 @@ async def aopen_session(
     session_id: str | None,
     options: Options,
 ) -> S:
-    """Open a session, or create one; see `Session.aopen`. `create` makes an empty session with an id."""
+    """Open a session, or create one; see `Session.aopen`. `create` makes an empty session with an id.
+
+    May be cancelled only once. It may ignore that: whoever cancels it closes the session.
+    """
     clients = await _clients(where, options.durability)
     if clients is None:
-        return await asyncio.to_thread(open_session, create, cast(Where, where), session_id, options)
+        return await _complete(partial(open_session, create, cast(Where, where), session_id, options))
     awaited, store, on_loop = clients
     is_own = isinstance(where, str | os.PathLike)
     try:
         session = await _performed(opened(create, store, session_id, options), awaited)
     except BaseException:
         if is_own:
-            await awaited.close()
+            await shielded(asyncio.ensure_future(awaited.close()))
         raise
     log = complete(session, options, owns_store=is_own)
     log.is_awaited, log.is_brief = True, False
@@ -86,7 +90,7 @@ async def _clients(where: AsyncWhere, durability: Durability) -> _Clients | None
     if is_brief(url, durability):
         return None
     if url.startswith(("folder:", "sqlite:")):
-        store = await asyncio.to_thread(event_store, where, durability)
+        store = await _complete(partial(event_store, where, durability))
         return _Clients(ThreadedEventStore(store), store)
     awaited = await aopen_event_store(url)
     return _Clients(awaited, LoopStore(awaited.url, partial(open_event_store, url)))
@@ -95,17 +99,30 @@ async def _clients(where: AsyncWhere, durability: Durability) -> _Clients | None
 async def _performed(steps: Steps[T], awaited: AsyncEventStore) -> T:
     """Await the operations of steps that nothing else can see before they end.
 
-    The work between them runs in threads.
+    The work between them runs in threads. A cancellation is raised at the operation that is under way, or at the next
+    one.
     """
     pending = PendingSteps(steps)
-    await asyncio.to_thread(pending.start)
-    while (operation := pending.operation) is not None:
-        reply, error = None, None
-        try:
-            reply = await operation.arun(awaited)
-        except BaseException as failure:
-            error = failure
-        await asyncio.to_thread(pending.advance, reply, error)
+    advance: Callable[[], None] = pending.start
+    while True:
+        error: BaseException | None = await ended(run_in_thread(advance))
+        operation = pending.operation
+        if operation is None:
+            break
+        reply = None
+        if error is None:
+            try:
+                reply = await operation.arun(awaited)
+            except BaseException as failure:
+                error = failure
+        advance = partial(pending.advance, reply, error)
     if pending.error is not None:
         raise pending.error
     return cast(T, pending.result)
+
+
+async def _complete(work: Callable[[], T]) -> T:
+    """Run a function in a thread. A cancellation is ignored, as what the function opened has to be closed."""
+    running = run_in_thread(work)
+    await ended(running)
+    return running.result()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from uuid import uuid4
 
-from weakfs.session.durable.held_lease import HeldLease, patiently
+from weakfs.session.durable.held_lease import HeldLease, taken
 from weakfs.session.durable.open_session import LEASE, Where, event_store, stream_of
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.transactions.commit_steps import run
@@ -22,7 +22,7 @@ def delete_session(where: Where, session_id: str | None, *, expected: int | None
             which = "" if name is None else f" {name!r}"
             raise SessionError(f"cannot delete session{which}: there is none in {store.url}; check the location")
         # Until it ends, nobody else can append.
-        lease = HeldLease(store, run(patiently(TakeLease(name, f"delete-{uuid4().hex}", LEASE)), store))
+        lease = HeldLease(store, run(taken(TakeLease(name, f"delete-{uuid4().hex}", LEASE)), store))
         try:
             # First: nobody can append between this and the deletion.
             run(lease.fencing(), store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -10,8 +11,8 @@ from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.session.transactions.commit_steps import Steps
-from weakfs.session.transactions.store_requests import Append, Head, TakeLease, Wait
-from weakfs.storage.errors import LeaseLost
+from weakfs.session.transactions.store_requests import Append, Head, ReleaseLease, TakeLease, Wait
+from weakfs.storage.errors import LeaseLost, OutcomeUnknown, StorageError
 from weakfs.storage.event_store import EventStore, Lease
 
 # The prefix of the owners of leases that are held for one compaction. Other writers wait for these leases.
@@ -21,6 +22,8 @@ COMPACTION = "compaction-"
 FACTOR, LEAST, MOST = 4, 2.0, 30.0
 # How long others wait for it, and the interval at which they check whether it was released, in seconds.
 PATIENCE, PAUSE = 60.0, 0.05
+# How many times to take or renew a lease if the outcome is unknown each time.
+ATTEMPTS = 3
 
 
 @define(eq=False)
@@ -49,13 +52,35 @@ class HeldLease:
         """Return the number that appends carry. Raise `LeaseLost` if the lease expired and somebody else took it."""
         now = self.clock()
         if self.is_due:
-            self.lease = yield from patiently(TakeLease(self.lease.stream, self.lease.owner, self.lease.seconds))
+            self.lease = yield from taken(TakeLease(self.lease.stream, self.lease.owner, self.lease.seconds))
             self._renewed = now
         return self.lease.fencing
 
     def release(self) -> None:
         """Release the lease."""
         self.store.release(self.lease)
+
+
+def taken(take: TakeLease) -> Steps[Lease]:
+    """Take or renew a lease once no compaction holds it. Raise `LeaseLost` if others hold it."""
+    attempt = 1
+    while True:
+        try:
+            lease: Lease = yield from patiently(take)
+            return lease
+        except OutcomeUnknown:
+            # The same owner gets the same lease again.
+            if attempt == ATTEMPTS:
+                raise
+            attempt += 1
+
+
+def given_up(take: TakeLease) -> Steps[None]:
+    """Release a lease that was taken for something that has failed, or whose taking has failed."""
+    # If it cannot be released, it expires.
+    with suppress(StorageError):
+        # Taken once more, since the answer to the first request may be lost.
+        yield ReleaseLease((yield take))
 
 
 def patiently(operation: Append | TakeLease) -> Steps[Any]:

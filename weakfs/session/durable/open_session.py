@@ -22,7 +22,7 @@ from weakfs.session.durable.commits.lost_copies import content_from_frames
 from weakfs.session.durable.commits.refresh import ATTEMPTS
 from weakfs.session.durable.commits.reset import start
 from weakfs.session.durable.frames.reader import FrameReader
-from weakfs.session.durable.held_lease import HeldLease, patiently
+from weakfs.session.durable.held_lease import HeldLease, given_up, taken
 from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.log import Log
@@ -138,10 +138,20 @@ def opened(create: Callable[[str | None], S], store: EventStore, session_id: str
     """
     name = yield from _stream_of(store.url, session_id)
     session = create(name)
+    if not options.exclusive:
+        return (yield from _opened(session, store, options, None))
+    take = TakeLease(session.session_id, uuid4().hex, LEASE)
+    try:
+        return (yield from _opened(session, store, options, HeldLease(store, (yield from taken(take)))))
+    except GeneratorExit:
+        raise
+    except BaseException:
+        yield from given_up(take)
+        raise
+
+
+def _opened(session: S, store: EventStore, options: Options, lease: HeldLease | None) -> Steps[S]:
     name = session.session_id
-    lease = None
-    if options.exclusive:
-        lease = HeldLease(store, (yield from patiently(TakeLease(name, uuid4().hex, LEASE))))
     log, reader, read = yield from _read_stored(session, store, options.max_expansion)
     line = reader.line
     if read and line.seq:

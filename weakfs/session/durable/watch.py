@@ -71,9 +71,13 @@ async def _arecords(
     session: SessionState, refresh: Callable[[], Awaitable[object]], timeout: float | None, seq: int
 ) -> AsyncIterator[Record]:
     log, queue = session._log, session._queue
+    assert log is not None
+    threads = ThreadedEventStore(log.store, threads=1) if queue is None else None
+    store = threads if queue is None else queue.store
+    assert store is not None
     last = monotonic()
     try:
-        while log is not None and not log.is_closed:
+        while not log.is_closed:
             await refresh()
             for record in session.records.since(seq):
                 seq = record.seq
@@ -82,11 +86,13 @@ async def _arecords(
             left = STEP if timeout is None else min(STEP, last + timeout - monotonic())
             if left <= 0:
                 return
-            store = ThreadedEventStore(log.store, threads=1) if queue is None else queue.store
             await store.wait(log.stream, log.head, left)
     except (SessionClosed, StorageError):
         if session._closed is None:
             raise
+    finally:
+        if threads is not None:
+            threads.end_threads()
     if session._closed is not None:
         # Recorded before it was closed.
         for record in session.records.since(seq):

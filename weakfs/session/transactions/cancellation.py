@@ -8,6 +8,7 @@ from threading import Event, Lock, Thread
 from typing import final
 
 from weakfs.session.errors import TransactionCancelled
+from weakfs.shield import ended
 
 
 @final
@@ -42,15 +43,23 @@ class Cancellation:
 
         Raise `RollbackIncomplete` if an external filesystem cannot be restored.
         """
+        for stopped in self._request(reason):
+            stopped.wait()
+        abandon = self._abandon
+        return True if abandon is None else abandon(reason)
+
+    def request(self, reason: str = "it was cancelled") -> None:
+        """Stop work that calls `check` or is in a `stopping` block, without undoing anything yet; do not wait."""
+        self._request(reason)
+
+    def _request(self, reason: str) -> list[Event]:
+        """Return the events that are set when the `stopping` blocks have ended."""
         with self._lock:
             self._reason = reason
-            stops, abandon = list(self._stops), self._abandon
             # Under the lock, so that no function is called after its block was left.
-            for stop, _ in stops:
+            for stop, _ in self._stops:
                 stop()
-        for _, stopped in stops:
-            stopped.wait()
-        return True if abandon is None else abandon(reason)
+            return [stopped for _, stopped in self._stops]
 
     @contextmanager
     def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
@@ -78,7 +87,10 @@ class Cancellation:
 
 
 async def in_own_thread(work: Callable[[], object]) -> None:
-    """Run a function to completion in its own thread, even if this is cancelled again."""
+    """Run a function to completion in its own thread, even if this task is cancelled meanwhile.
+
+    Raises what the function raises, or else `CancelledError` if the task was cancelled.
+    """
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -99,9 +111,7 @@ async def in_own_thread(work: Callable[[], object]) -> None:
             loop.call_soon_threadsafe(settle, None)
 
     Thread(target=run, name="weakfs-cancel", daemon=True).start()
-    while not done.done():
-        try:
-            await asyncio.shield(done)
-        except asyncio.CancelledError:
-            continue
+    cancelled = await ended(done)
     done.result()
+    if cancelled is not None:
+        raise cancelled

@@ -156,7 +156,7 @@ class Transactions(RecordLog):
         if queue is None or self.in_transaction or not queue.is_here:
             self._dispatch_all(conclusion)
         else:
-            await queue.commit(self._last_part(conclusion))
+            await queue.record(self._last_part(conclusion))
 
     def _dispatch_soon(self, conclusion: Conclusion) -> None:
         """Apply events as `_dispatch_all` does. If an event loop awaits commits, do not wait for this one."""

@@ -135,3 +135,16 @@ class TakeLease:
 
     async def arun(self, store: AsyncEventStore) -> Lease:
         return await store.lease(self.stream, self.owner, self.seconds)
+
+
+@frozen
+class ReleaseLease:
+    """Release a lease."""
+
+    lease: Lease
+
+    def run(self, store: EventStore) -> None:
+        store.release(self.lease)
+
+    async def arun(self, store: AsyncEventStore) -> None:
+        await store.release(self.lease)

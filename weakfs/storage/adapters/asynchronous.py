@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import ParamSpec, Protocol, TypeVar
 
+from weakfs.shield import ended, shielded
 from weakfs.storage.event_store import Checkpoint, EventStore, Frame, Lease
 from weakfs.storage.storage import Storage, Versioned
 
@@ -53,12 +54,7 @@ class Threads:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
             if not future.cancel():
-                # If it is cancelled again, it still waits for the call to end.
-                while not waiting.done():
-                    try:
-                        await asyncio.wait([waiting])
-                    except asyncio.CancelledError:
-                        continue
+                await ended(waiting)
                 if not waiting.cancelled():
                     # Mark its failure as retrieved: nobody is waiting for the result any more.
                     waiting.exception()
@@ -68,8 +64,18 @@ class Threads:
         """Call a last function in a thread, and close the pool; closing again does nothing."""
         if not self._is_closed:
             self._is_closed = True
-            await self(close)
-            self._pool.shutdown(wait=False)
+            # Imported only when needed, as above.
+            import asyncio
+
+            try:
+                # Never withdrawn, since closing again does nothing.
+                await shielded(asyncio.wrap_future(self._pool.submit(close)))
+            finally:
+                self.end()
+
+    def end(self) -> None:
+        """Let the threads end once they are idle."""
+        self._pool.shutdown(wait=False)
 
 
 class InPlaceStorage:
@@ -221,6 +227,10 @@ class ThreadedEventStore:
 
     async def close(self) -> None:
         await self._call.close(self._streams.close)
+
+    def end_threads(self) -> None:
+        """End the threads, but leave the `EventStore` open."""
+        self._call.end()
 
 
 def _take(values: Iterator[T], most: int) -> list[T]:

@@ -6,12 +6,12 @@ recorded and undone like those of any other call.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from attrs import field
 
@@ -19,12 +19,16 @@ from weakfs.class_decorators import define, frozen
 from weakfs.errors import WeakfsError
 from weakfs.filesystem import Checkout, SupportsCheckout
 from weakfs.messages import a_type, plural
+from weakfs.shield import ended
 from weakfs.tools.calls.call import Call
 from weakfs.tools.calls.steps import Step, Steps, arun, run
 from weakfs.tools.context import require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, Undone, answer, failed, summarize
 from weakfs.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from asyncio import CancelledError
 
 T = TypeVar("T")
 
@@ -91,6 +95,8 @@ class ExternalCall:
     _context: Context = field(factory=copy_context, init=False)
     _files: AbstractContextManager[Checkout] | None = field(default=None, init=False)
     _checkout: Checkout | None = field(default=None, init=False)
+    # The cancellation of the task that awaits the call. The rest of the call is then performed without another one.
+    _cancelled: CancelledError | None = field(default=None, init=False)
 
     @classmethod
     def _of(cls, call: Call) -> ExternalCall:
@@ -141,19 +147,19 @@ class ExternalCall:
 
     async def abegin(self) -> Self:
         """Begin the call as `begin` does; the scan runs in a thread."""
-        await arun(self._beginning())
+        await self._performed(self._beginning())
         return self._begun()
 
     async def aend(self, message: str | None = None) -> ToolResult[ExternalReceipt]:
         """End the call as `end` does; the scan runs in a thread."""
-        await arun(self._ending(message))
+        await self._performed(self._ending(message))
         return self._answer()
 
     async def aabort(
         self, reason: str = "the runtime aborted the call", *, code: str = "aborted"
     ) -> ToolResult[ExternalReceipt]:
         """Undo the work as `abort` does, in a thread."""
-        await arun(self._aborting(reason, code))
+        await self._performed(self._aborting(reason, code))
         return self._answer()
 
     def __enter__(self) -> Self:
@@ -179,6 +185,11 @@ class ExternalCall:
             await self.aabort(_message(error), code=_code(error))
         elif not (result := await self.aend()).success:
             raise ExternalCallFailed(result)
+
+    async def _performed(self, steps: Steps[None]) -> None:
+        await arun(steps)
+        if self._cancelled is not None:
+            raise self._cancelled
 
     def _begun(self) -> Self:
         if self.result is not None:
@@ -226,6 +237,8 @@ class ExternalCall:
         while step is not None:
             is_work = step[0] == self._call._handle
             try:
+                if is_work and self._cancelled is not None:
+                    raise self._cancelled
                 given = yield self._in_context(self._check_out if is_work else step)
             except BaseException as error:
                 if self._files is not None:
@@ -277,13 +290,25 @@ class ExternalCall:
             return partial(self._context.run, work[0]), partial(self._awaited, work)
         return partial(self._context.run, work), partial(self._in_thread, work)
 
-    def _awaited(self, step: Step) -> Awaitable[object]:
+    async def _awaited(self, step: Step) -> object:
         import asyncio
 
         async def perform() -> object:
             return await step[1]()
 
-        return asyncio.create_task(perform(), context=self._context)
+        task = asyncio.create_task(perform(), context=self._context)
+        if self._cancelled is not None:
+            # What is left is to undo and record the call.
+            await ended(task)
+            return task.result()
+        try:
+            return await task
+        except asyncio.CancelledError as error:
+            self._cancelled = error
+            if task.cancelled() or task.exception() is not None:
+                raise
+            # The step was complete.
+            return task.result()
 
     async def _in_thread(self, work: Callable[[], object]) -> object:
         import asyncio
@@ -291,10 +316,11 @@ class ExternalCall:
         future = asyncio.get_running_loop().run_in_executor(None, self._context.run, work)
         try:
             return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            self._call.cancellation.cancel("the call was cancelled")
-            # No other step can use the context until then.
-            await asyncio.wait([future])
+        except asyncio.CancelledError as error:
+            self._cancelled = error
+            # Undone once the work has ended: it may be using the journals of the files.
+            self._call.cancellation.request("the call was cancelled")
+            await ended(future)
             # Retrieved so that asyncio does not report it as never retrieved.
             future.exception()
             raise

@@ -14,6 +14,7 @@ from attrs import evolve
 from weakfs.filesystem import ReadBack, SupportsCheckout
 from weakfs.filesystem.errors import fault
 from weakfs.messages import a_type
+from weakfs.shield import shielded
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import ToolResult, Undone
@@ -103,14 +104,7 @@ def _leave(files: Any, error: BaseException) -> None:
 
 
 async def _in_thread(context: Context, work: Callable[[], T]) -> T:
-    """Run a function in a thread and wait for its end, even if this task is cancelled meanwhile."""
+    """Run a function in a thread. If this task is cancelled, wait for its end: nothing else can use the context."""
     import asyncio
 
-    future = asyncio.get_running_loop().run_in_executor(None, context.run, work)
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        # Nothing else can use the context until then.
-        await asyncio.wait([future])
-        future.exception()
-        raise
+    return await shielded(asyncio.get_running_loop().run_in_executor(None, context.run, work))

@@ -26,6 +26,7 @@ from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.transactions.commit_steps import Operation, Steps
 from weakfs.session.transactions.current_timeline import Transaction
+from weakfs.shield import ended
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import AsyncEventStore
 
@@ -80,6 +81,16 @@ class CommitQueue:
     async def commit(self, own: Transaction) -> None:
         """Commit a transaction; sets its `is_stored` if that succeeds, even if this is cancelled."""
         await self._settled(Entry(self.loop.create_future(), own))
+
+    async def record(self, own: Transaction) -> None:
+        """Commit records of what has already happened; if this is cancelled, they are committed in the background."""
+        entry = Entry(self.loop.create_future(), own)
+        self._add(entry)
+        try:
+            await asyncio.shield(entry.done)
+        except asyncio.CancelledError:
+            entry.done.add_done_callback(_log_lost)
+            raise
 
     async def perform(self, steps: Callable[[], Steps[None]]) -> None:
         """Perform other steps that may change the session."""
@@ -150,11 +161,7 @@ class CommitQueue:
         except asyncio.CancelledError:
             self._withdraw(entry)
             # Waits until the engine has given up, after which nothing takes effect. Cancelling again changes nothing.
-            while not entry.done.done():
-                try:
-                    await asyncio.wait([entry.done])
-                except asyncio.CancelledError:
-                    continue
+            await ended(entry.done)
             if not entry.done.cancelled():
                 entry.done.exception()
             raise

@@ -17,7 +17,7 @@ from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, FrameWriter
-from weakfs.session.durable.held_lease import COMPACTION, MOST, HeldLease, compaction_seconds, patiently
+from weakfs.session.durable.held_lease import COMPACTION, MOST, HeldLease, compaction_seconds, patiently, taken
 from weakfs.session.errors import SessionError
 from weakfs.session.external_filesystems import CommitPlace
 from weakfs.session.history.snapshot_table import SnapshotTable
@@ -157,7 +157,7 @@ class LogState:
                 # It was deleted. Leasing it would create it again, or lock out the writers of a new one.
                 raise self.gone("compact", found)
             take = TakeLease(self.stream, f"{COMPACTION}{self.writer}", compaction_seconds(spent, most))
-            self.lease = HeldLease(self.store, run(patiently(take), self.store))
+            self.lease = HeldLease(self.store, run(taken(take), self.store))
         return self.lease
 
     def release_compaction_lease(self) -> None:

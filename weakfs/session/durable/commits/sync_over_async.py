@@ -109,8 +109,10 @@ class OnLoop:
         self.lock: Any = None
 
     def __call__(self, call: Coroutine[object, None, T], /) -> T:
-        if asyncio._get_running_loop() is not self._loop and not (self.lock is not None and self.lock._is_owned()):
+        is_elsewhere = asyncio._get_running_loop() is not self._loop and self._loop.is_running()
+        if is_elsewhere and not (self.lock is not None and self.lock._is_owned()):
             return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+        # A loop that has stopped would never run it.
         try:
             return run_in_place(call)
         except RuntimeError as error:

@@ -7,7 +7,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,6 +15,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore, from_url
 
+from weakfs.shield import ended
 from weakfs.storage.adapters import run_in_place
 from weakfs.storage.engines.urls import redacted, take_options, without_secrets
 
@@ -62,7 +63,7 @@ class Client(ABC):
 
     @abstractmethod
     async def each(self, function: Callable[[str], Awaitable[T]], keys: Sequence[str]) -> list[T]:
-        """Call a function for each key, several at the same time."""
+        """Call a function for each key, several at the same time. No call outlives the first error."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -103,7 +104,18 @@ class BlockingClient(Client):
         async def call(key: str) -> T:
             return await function(key)
 
-        return list(self._threads.map(lambda key: run_in_place(call(key)), keys))
+        def perform(key: str) -> T:
+            return run_in_place(call(key))
+
+        requests = [self._threads.submit(perform, key) for key in keys]
+        try:
+            return [request.result() for request in requests]
+        except BaseException:
+            for request in requests:
+                request.cancel()
+            # Nothing takes effect after the error was raised.
+            wait(requests)
+            raise
 
     def close(self) -> None:
         self._threads.shutdown()
@@ -143,7 +155,15 @@ class AsyncClient(Client):
             async with limit:
                 return await function(key)
 
-        return await asyncio.gather(*map(call, keys))
+        requests = [asyncio.ensure_future(call(key)) for key in keys]
+        try:
+            return await asyncio.gather(*requests)
+        except BaseException:
+            for request in requests:
+                request.cancel()
+            # Nothing takes effect after the error was raised.
+            await ended(asyncio.gather(*requests, return_exceptions=True))
+            raise
 
     def close(self) -> None:
         """Do nothing: the store closes its connections when nothing refers to it any more."""

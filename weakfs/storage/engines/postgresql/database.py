@@ -250,8 +250,10 @@ class AsyncDatabase(Database):
             return rows
 
     async def close(self) -> None:
-        await self.notifications.close()
-        await self._pool.close()
+        try:
+            await self.notifications.close()
+        finally:
+            await self._pool.close()
 
 
 def _fetch(cursor: psycopg.Cursor[Row]) -> list[Row]:

@@ -97,11 +97,11 @@ class AsyncNotifications(Notifications):
         if self._listener is None:
             listening = asyncio.Event()
             self._listener = asyncio.create_task(self._receive(listening))
-            await asyncio.wait(
-                [self._listener, waiting := asyncio.ensure_future(listening.wait())],
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            waiting.cancel()
+            waiting = asyncio.ensure_future(listening.wait())
+            try:
+                await asyncio.wait([self._listener, waiting], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
 
     async def _receive(self, listening: asyncio.Event) -> None:
         while True:

@@ -183,8 +183,10 @@ class AsyncClient(Client):
         return answer
 
     async def close(self) -> None:
-        await self._redis.aclose()
-        await self._redis.connection_pool.disconnect()
+        try:
+            await self._redis.aclose()
+        finally:
+            await self._redis.connection_pool.disconnect()
 
 
 def _text(value: object) -> str:
