@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.models.cancellation_points import Point
 from tests.storage.servers import free_port
 from weakfs import HostFilesystem, Session
 from weakfs.processes import Bubblewrap
@@ -244,6 +245,66 @@ def test_a_cancelled_answer_leaves_the_command_running(tmp_path: Path) -> None:
         await sandbox.write(Path("go"), io.BytesIO())
         ended = await last_answer(sandbox, started, "")
         assert (ended.exit_code, ended.output) == (0, b"done\n")
+
+    drive(act, tmp_path)
+
+
+def running(session: Session, directory: Path) -> list[str]:
+    """Return the commands that are running in a directory, or are going to."""
+    infos = HostFilesystem(directory, session=session).background.infos()
+    return [info.command for info in infos if info.state not in ("ended", "lost")]
+
+
+@pytest.mark.parametrize("tty", [False, True])
+def test_a_command_whose_first_answer_is_cancelled_is_ended(tmp_path: Path, tty: bool) -> None:
+    async def act(sandbox: SandboxSession, session: Session) -> None:
+        starting = asyncio.create_task(sandbox.pty_exec_start("touch begun; sleep 1000", tty=tty, yield_time_s=30))
+        while not (tmp_path / "begun").exists():
+            await asyncio.sleep(0.01)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        # Nobody knows its number.
+        assert running(session, tmp_path) == []
+        assert session.undo().paths == ("/begun",)
+
+    drive(act, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_command_whose_start_is_cancelled_anywhere_is_ended(tmp_path: Path) -> None:
+    async def act(sandbox: SandboxSession, session: Session) -> None:
+        number, point = 0, None
+        while point is None or point.was_reached:
+            point = Point(number, is_late=number % 2 == 1, again=number % 3)
+            result = await point.cancels(sandbox.pty_exec_start("sleep 1000", yield_time_s=0.25))
+            number += 1
+            if point.was_reached:
+                assert isinstance(result, asyncio.CancelledError)
+                assert running(session, tmp_path) == []
+        assert number > 3
+        await sandbox.pty_terminate_all()
+        assert running(session, tmp_path) == []
+
+    drive(act, tmp_path)
+
+
+@pytest.mark.slow
+def test_output_that_a_cancelled_answer_has_read_is_part_of_the_next_one(tmp_path: Path) -> None:
+    async def act(sandbox: SandboxSession, session: Session) -> None:
+        started = await sandbox.pty_exec_start(
+            "stty -echo; echo ready; read line; seq 20000; read line", tty=True, yield_time_s=0.25
+        )
+        output = await printed(sandbox, started, b"ready\r\n")
+        assert started.process_id is not None
+        # After the input, a pause, the wait and the first part of the output.
+        point = Point(4, is_late=False, again=0)
+        answer = sandbox.pty_write_stdin(session_id=started.process_id, chars="\n", yield_time_s=0.25)
+        assert isinstance(await point.cancels(answer), asyncio.CancelledError)
+        while not output.endswith(b"20000\r\n"):
+            more = await sandbox.pty_write_stdin(session_id=started.process_id, chars="", yield_time_s=0.25)
+            output += more.output
+        assert output.split() == [b"ready", *(str(number).encode() for number in range(1, 20_001))]
 
     drive(act, tmp_path)
 

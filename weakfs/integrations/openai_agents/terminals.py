@@ -6,6 +6,7 @@ import asyncio
 import shlex
 from collections.abc import Sequence
 from errno import ENOTSUP
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -25,6 +26,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.integrations.command_files import printed_text
 from weakfs.integrations.openai_agents.workspace import NOT_SHOWN, Exchange
 from weakfs.processes.background import SupportsProcesses, no_processes
+from weakfs.shield import ended, run_in_thread, shielded
 from weakfs.tools import Tool, ToolContext, ToolResult, Toolset
 from weakfs.tools.handlers import (
     ProcessOptions,
@@ -79,7 +81,19 @@ class Terminals:
         self._processes: dict[int, _Process] = {}
 
     async def start(self, command: str, environment: dict[str, str], *, tty: bool) -> int:
-        """Start a command and return its number. Raises `ExecTransportError`."""
+        """Start a command and return its number. Raises `ExecTransportError`.
+
+        If this is cancelled, the command is ended: nobody would know its number.
+        """
+        starting = asyncio.ensure_future(self._start(command, environment, tty=tty))
+        cancelled = await ended(starting)
+        number = starting.result()
+        if cancelled is not None:
+            await self.end(number, "its start was cancelled")
+            raise cancelled
+        return number
+
+    async def _start(self, command: str, environment: dict[str, str], *, tty: bool) -> int:
         options = evolve(self._options, environment={**self._options.environment, **environment})
         line = in_terminal(command, options.shell) if tty else command
         done = await self._call("process_start", {"command": line}, Exchange(options))
@@ -97,9 +111,16 @@ class Terminals:
         return number
 
     async def begun(self, number: int, *, seconds: float | None, max_tokens: int | None) -> PtyExecUpdate:
-        """Return what a newly started command printed until it ended or the time was up."""
+        """Return what a newly started command printed until it ended or the time was up.
+
+        If this is cancelled, the command is ended: nobody has received its number.
+        """
         asked = int((START_YIELD if seconds is None else seconds) * 1000)
-        return await self._update(number, clamp_pty_yield_time_ms(asked) / 1000, max_tokens)
+        try:
+            return await self._update(number, clamp_pty_yield_time_ms(asked) / 1000, max_tokens)
+        except BaseException:
+            await self.end(number, "its start was cancelled")
+            raise
 
     @property
     def is_running(self) -> bool:
@@ -119,9 +140,7 @@ class Terminals:
                     pass
             output = await self._output(process)
         finally:
-            self._processes.pop(number, None)
-            if self._background.get(process.process_id).state != "ended":
-                await asyncio.to_thread(self._end, [process.process_id], "it took too long")
+            await self.end(number, "it took too long")
         return output.encode("utf-8", "surrogateescape"), _UNKNOWN if end.exit_code is None else end.exit_code
 
     async def write(self, number: int, chars: str, *, seconds: float | None, max_tokens: int | None) -> PtyExecUpdate:
@@ -139,11 +158,18 @@ class Terminals:
         wait = resolve_pty_write_yield_time_ms(yield_time_ms=asked, input_empty=not chars) / 1000
         return await self._update(number, wait, max_tokens)
 
+    async def end(self, number: int, reason: str) -> None:
+        """End a command if it is still running, and record what it changed."""
+        process = self._processes.pop(number, None)
+        if process is not None and self._background.get(process.process_id).state != "ended":
+            await shielded(run_in_thread(partial(self._end, [process.process_id], reason)))
+
     async def end_all(self) -> None:
         """End all commands, and record what they changed."""
         processes, self._processes = list(self._processes.values()), {}
         if processes:
-            await asyncio.to_thread(self._end, [process.process_id for process in processes], "the sandbox was stopped")
+            ids = [process.process_id for process in processes]
+            await shielded(run_in_thread(partial(self._end, ids, "the sandbox was stopped")))
 
     def _end(self, process_ids: list[str], reason: str) -> None:
         background = self._background
@@ -157,17 +183,17 @@ class Terminals:
 
     async def _update(self, number: int, seconds: float, max_tokens: int | None) -> PtyExecUpdate:
         process = self._known(number)
-        ended = await self._wait(process, seconds)
+        end = await self._wait(process, seconds)
         text = await self._output(process)
-        if ended is not None:
+        if end is not None:
             self._processes.pop(number, None)
-            if ended.exit_code is None and ended.ended_because:
-                text += f"[{ended.ended_because}]\n"
+            if end.exit_code is None and end.ended_because:
+                text += f"[{end.ended_because}]\n"
         shown, tokens = truncate_text_by_tokens(text, max_tokens)
         return PtyExecUpdate(
-            process_id=number if ended is None else None,
+            process_id=number if end is None else None,
             output=shown.encode("utf-8", "surrogateescape"),
-            exit_code=None if ended is None else ended.exit_code,
+            exit_code=None if end is None else end.exit_code,
             original_token_count=tokens,
         )
 
@@ -180,19 +206,19 @@ class Terminals:
     async def _output(self, process: _Process) -> str:
         """Return the output since the last answer, or only its newest part if the rest is no longer stored."""
         texts: list[str] = []
-        while True:
+        since, is_complete = process.since, False
+        while not is_complete:
             exchange = Exchange(self._options)
-            done = await self._call(
-                "process_output", {"process_id": process.process_id, "since": process.since}, exchange
-            )
+            done = await self._call("process_output", {"process_id": process.process_id, "since": since}, exchange)
             found = done.value
             if not isinstance(found, ProcessOutputReceipt) or found.next is None:
-                return "".join(texts)
+                break
             texts.append(exchange.result)
-            if found.next == process.since or found.next == found.total:
-                process.since = found.next
-                return "".join(texts)
-            process.since = found.next
+            is_complete = found.next in (since, found.total)
+            since = found.next
+        # Only now: what a cancelled answer has read is part of the next one.
+        process.since = since
+        return "".join(texts)
 
     async def _call(
         self, name: str, arguments: dict[str, object], exchange: Exchange | None = None
