@@ -66,6 +66,24 @@ async def test_a_rewind_by_the_plugin_is_immediate_and_can_be_undone(tmp_path: P
     assert (tmp_path / "a.txt").read_text() == "two\n"
 
 
+@pytest.mark.parametrize("where", ["memory", "host"])
+async def test_changes_after_a_rewind_by_the_plugin_are_kept_by_the_next_run(where: str, tmp_path: Path) -> None:
+    session = Session()
+    files = InMemoryFilesystem(session) if where == "memory" else host(session, tmp_path)
+    conversation, plugin = talk(session, files)
+
+    await conversation.run(WRITE)
+    second, _ = await conversation.run(EDIT)
+    await plugin.rewind(conversation.runner, user_id="ann", session_id="chat", rewind_before_invocation_id=second)
+    files.write("/a.txt", "corrected\n")
+    # Another process of the runtime takes over.
+    again, _ = talk(session, files)
+    again.runner.session_service = conversation.runner.session_service
+    _, (answer,) = await again.run(READ)
+    assert "corrected" in answer["content"]
+    assert files.read("/a.txt").content == "corrected\n"
+
+
 async def test_a_conversation_without_rewinds_restores_nothing() -> None:
     session = Session()
     conversation, _ = talk(session)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from google.adk.agents.invocation_context import new_invocation_context_id
 from google.adk.events import Event
 from google.adk.plugins.base_plugin import BasePlugin
 
 from weakfs.session import Session
+from weakfs.shield import run_in_thread, shielded
 
 if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 # The key in an event's `custom_metadata` for the number of the session's last record before the invocation.
 RECORD = "weakfs_record"
+# The key in the `custom_metadata` of the event that follows a rewind whose files were restored at once.
+RESTORED = "weakfs_restored"
 
 
 class RewindPlugin(BasePlugin):
@@ -45,6 +49,11 @@ class RewindPlugin(BasePlugin):
         )
         if conversation is not None:
             await self._restore(conversation.events)
+            # The next run, perhaps of another process, must not undo what is changed until then.
+            restored = Event(
+                author="user", invocation_id=new_invocation_context_id(), custom_metadata={RESTORED: self._session.seq}
+            )
+            await runner.session_service.append_event(conversation, restored)
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Restore the files if the conversation was rewound since the last run."""
@@ -65,14 +74,14 @@ class RewindPlugin(BasePlugin):
         record = _pending_record(events)
         if record is not None and record < self._session.seq:
             # Restoring files on the host takes a while.
-            await asyncio.to_thread(self._session.restore, record, foreign="keep")
+            await shielded(run_in_thread(partial(self._session.restore, record, foreign="keep")))
 
 
 def _pending_record(events: Sequence[Event]) -> int | None:
-    """Return the number of the record to restore after rewinds since the last run; `None` if there were none."""
-    last_run = max((number for number, event in enumerate(events) if _record_of(event) is not None), default=-1)
-    rewound = [event.actions.rewind_before_invocation_id for event in events[last_run + 1 :]]
-    found = [_record_before(events[: last_run + 1], invocation) for invocation in rewound if invocation is not None]
+    """Return the number of the record to restore after the rewinds since the last run or restore, if any."""
+    last = max((number for number, event in enumerate(events) if _follows_restore(event)), default=-1)
+    rewound = [event.actions.rewind_before_invocation_id for event in events[last + 1 :]]
+    found = [_record_before(events[: last + 1], invocation) for invocation in rewound if invocation is not None]
     return min((record for record in found if record is not None), default=None)
 
 
@@ -85,3 +94,8 @@ def _record_before(events: Sequence[Event], invocation_id: str) -> int | None:
 def _record_of(event: Event) -> int | None:
     record = (event.custom_metadata or {}).get(RECORD)
     return record if isinstance(record, int) else None
+
+
+def _follows_restore(event: Event) -> bool:
+    """Return whether the files belong to the conversation before an event: a run begins, or they were restored."""
+    return _record_of(event) is not None or RESTORED in (event.custom_metadata or {})
