@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -253,3 +255,53 @@ def test_an_unknown_strategy_is_refused_with_nothing_deleted(storage: Storage) -
     with pytest.raises(ValueError, match="keep_latest"):
         saver.prune(["chat"], strategy="all")
     assert storage.keys() == before
+
+
+def test_forks_of_programs_that_seed_their_random_numbers_keep_their_own_values(storage: Storage) -> None:
+    saver = saver_of(storage)
+    base = put(saver, text="base")
+    forks: dict[str, Any] = {}
+    for text in ("one", "other"):
+        random.seed(0)
+        forks[text] = put(saver, base, text=text)
+    for text, config in forks.items():
+        assert saver.get_tuple(config).checkpoint["channel_values"] == {"text": text}
+
+
+class FailingStorage(MemoryStorage):
+    """A storage that fails after some changes, as if its process was killed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 1000
+
+    def _spend(self) -> None:
+        if not self.left:
+            raise OSError("told to fail")
+        self.left -= 1
+
+    def create(self, key: str, value: bytes) -> str | None:
+        self._spend()
+        return super().create(key, value)
+
+    def set_many(self, values: Mapping[str, bytes]) -> None:
+        self._spend()
+        super().set_many(values)
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_the_writes_of_a_task_are_stored_all_or_none(left: int) -> None:
+    storage = FailingStorage()
+    saver = saver_of(storage)
+    config = put(saver, text="base")
+    storage.left = left
+    # LangGraph does not repeat a task that has any writes.
+    with suppress(OSError):
+        saver.put_writes(config, [("a", 1), ("b", 2), ("c", 3)], "task")
+    stored = {channel: value for _, channel, value in saver.get_tuple(config).pending_writes}
+    assert stored == ({"a": 1, "b": 2, "c": 3} if left else {})
+    storage.left = 1000
+    saver.put_writes(config, [("a", 10), ("b", 2), ("c", 3), ("d", 4)], "task")
+    stored = {channel: value for _, channel, value in saver.get_tuple(config).pending_writes}
+    # What is stored is not replaced.
+    assert stored == {"a": 1 if left else 10, "b": 2, "c": 3, "d": 4}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -34,6 +34,7 @@ from weakfs.integrations.langgraph.records import (
     segment,
 )
 from weakfs.messages import a_type
+from weakfs.shield import run_in_thread, shielded
 from weakfs.storage import Storage
 
 # Inside the class, `list` is a method.
@@ -45,6 +46,8 @@ EMPTY = "empty"
 DELTA_CHANNELS = "counters_since_delta_snapshot"
 # The number of checkpoints that `list` reads at a time.
 PAGE = 50
+
+_RANDOM = random.SystemRandom()
 
 
 class StorageSaver(BaseCheckpointSaver[str]):
@@ -135,9 +138,13 @@ class StorageSaver(BaseCheckpointSaver[str]):
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store the writes of a task; writes that are stored already are not replaced."""
+        """Store the writes of a task; writes that are stored already are not replaced.
+
+        All of them or none, in a storage with atomic batches: LangGraph does not repeat a task that has any.
+        """
         place = self._place(config)
         directory = place.writes(cast(str, get_checkpoint_id(config)))
+        new: dict[str, bytes] = {}
         replaced: dict[str, bytes] = {}
         for number, (channel, value) in enumerate(writes):
             index = WRITES_IDX_MAP.get(channel, number)
@@ -146,10 +153,14 @@ class StorageSaver(BaseCheckpointSaver[str]):
                 f"{directory}{segment(task_id)}/{index}",
                 packed(header, {"value": self.serde.dumps_typed(value)}),
             )
-            if index < 0:
-                # For errors, interrupts and resumptions, the last write counts.
-                replaced[key] = written
-            else:
+            # For errors, interrupts and resumptions, the last write counts.
+            (replaced if index < 0 else new)[key] = written
+        if len(new) > 1 and self._storage.atomic_batches:
+            for key in self._storage.get_many(new):
+                del new[key]
+            replaced |= new
+        else:
+            for key, written in new.items():
                 self._storage.create(key, written)
         if replaced:
             self._storage.set_many(replaced)
@@ -203,13 +214,14 @@ class StorageSaver(BaseCheckpointSaver[str]):
     def get_next_version(self, current: str | int | None, channel: None) -> str:
         """Return a version after `current` that no other process uses for another value."""
         number = current if isinstance(current, int) else 0 if current is None else int(current.split(".")[0])
-        return f"{number + 1:032}.{random.random():016}"
+        # Not from `random.random`, which a program may seed: forks would store their values under the same version.
+        return f"{number + 1:032}.{_RANDOM.random():016}"
 
     # Coroutine functions
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint as `get_tuple` does."""
-        return await asyncio.to_thread(self.get_tuple, config)
+        return await shielded(run_in_thread(partial(self.get_tuple, config)))
 
     async def alist(
         self,
@@ -221,7 +233,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield checkpoints as `list` does."""
         found = self.list(config, filter=filter, before=before, limit=limit)
-        while (one := await asyncio.to_thread(next, found, None)) is not None:
+        while (one := await shielded(run_in_thread(partial(next, found, None)))) is not None:
             yield one
 
     async def aput(
@@ -232,29 +244,29 @@ class StorageSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint as `put` does."""
-        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+        return await shielded(run_in_thread(partial(self.put, config, checkpoint, metadata, new_versions)))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store writes as `put_writes` does."""
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
+        await shielded(run_in_thread(partial(self.put_writes, config, writes, task_id, task_path)))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread as `delete_thread` does."""
-        await asyncio.to_thread(self.delete_thread, thread_id)
+        await shielded(run_in_thread(partial(self.delete_thread, thread_id)))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete checkpoints as `delete_for_runs` does."""
-        await asyncio.to_thread(self.delete_for_runs, run_ids)
+        await shielded(run_in_thread(partial(self.delete_for_runs, run_ids)))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread as `copy_thread` does."""
-        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
+        await shielded(run_in_thread(partial(self.copy_thread, source_thread_id, target_thread_id)))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Prune threads as `prune` does."""
-        await asyncio.to_thread(lambda: self.prune(thread_ids, strategy=strategy))
+        await shielded(run_in_thread(partial(self.prune, thread_ids, strategy=strategy)))
 
     # Keys
 
