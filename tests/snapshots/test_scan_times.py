@@ -278,6 +278,41 @@ def test_a_file_that_is_swapped_for_a_fifo_does_not_block(root: Path, monkeypatc
     assert node[leaf.CONTENT] is leaf.FIFO
 
 
+def test_a_file_that_is_swapped_for_a_directory_is_recorded_as_the_directory(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def opening(path: str, flags: int, *more: int, dir_fd: int | None = None) -> int:
+        if path == "file" and (root / "d" / "file").is_file():
+            (root / "d" / "file").unlink()
+            (root / "d" / "file" / "inner").mkdir(parents=True)
+        return opened(path, flags, *more, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", opening)
+    tree = look(root, sink=HashOnlySink()).tree
+    assert isinstance(find(tree, ("d", "file", "inner")), FileTree)
+
+
+def test_a_file_that_is_swapped_for_a_fifo_with_a_writer_is_recorded_as_the_fifo(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, writers = os.open, list[int]()
+
+    def opening(path: str, flags: int, *more: int, dir_fd: int | None = None) -> int:
+        if path == "file" and (root / "d" / "file").is_file():
+            (root / "d" / "file").unlink()
+            os.mkfifo(root / "d" / "file")
+            writers.append(opened(root / "d" / "file", os.O_RDWR))
+        return opened(path, flags, *more, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", opening)
+    node = find(look(root, sink=HashOnlySink()).tree, ("d", "file"))
+    os.close(writers.pop())
+    assert isinstance(node, tuple)
+    assert node[leaf.CONTENT] is leaf.FIFO
+
+
 def test_directories_moved_away_while_their_contents_are_read_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,9 @@ def read_file(name: str, directory: int, status: Status, sink: Sink) -> tuple[St
         except _Changed:
             if is_last:
                 raise OSError(errno.EBUSY, "it becomes shorter every time it is read") from None
+        except (IsADirectoryError, BlockingIOError):
+            # A directory, or a FIFO that others write to.
+            raise Swapped from None
         finally:
             os.close(descriptor)
     raise AssertionError("the last attempt returns or raises")
