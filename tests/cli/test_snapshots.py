@@ -48,6 +48,28 @@ def test_a_snapshot_is_listed_with_what_is_in_it(run: Run, place: Place, kind: s
     assert ": 1 snapshot, " in listed.lines[-1]
 
 
+def test_verifying_reads_everything_and_names_what_is_damaged(run: Run, place: Place) -> None:
+    assert run("snapshots", place.root, "--verify").status == 0
+    (place.root / "own").write_text("only in the second")
+    run("snapshot", place.root)
+    (place.root / "own").unlink()
+    (place.root / "other").write_text("another")
+    run("snapshot", place.root)
+    sound = run("snapshots", place.root, "--verify")
+    assert (sound.status, sound.lines[-1]) == (0, "verified: no damage")
+    for pack in place.store.rglob("*.pack"):
+        pack.write_bytes(pack.read_bytes().replace(b"only in the second", b"ONLY IN THE SECOND"))
+
+    done = run("snapshots", place.root, "--verify")
+    first = rows(run("snapshots", place.root))[0][0]
+    assert done.status == 3
+    (line,) = [line for line in done.lines if line.startswith("damaged")]
+    assert line.startswith(f"damaged {first}: {place.store}")
+    assert "put it back from a copy" in line
+    damaged = [one for one in run("snapshots", place.root, "--verify", "--json").objects if one["type"] == "damaged"]
+    assert [one["id"].startswith(first) for one in damaged] == [True]
+
+
 def test_inspecting_changes_nothing_and_creates_no_store(run: Run, place: Place) -> None:
     done = run("snapshots", place.root)
     assert (done.status, done.err) == (0, "")

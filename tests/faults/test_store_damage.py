@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.sampling import stride
 from tests.snapshots.hosts import model, snapshot
-from weakfs import MissingBlob
+from weakfs import HostFilesystem, MissingBlob
+from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import FileTree, walk
 from weakfs.snapshots import Store, StoreDamaged
@@ -118,6 +120,27 @@ def test_a_damaged_store_is_not_compacted(folder: Path, root: Path) -> None:
     store.drop("more")
     store.compact()
     assert os.listdir(folder / "packs") == []
+
+
+@pytest.mark.parametrize("kind", ["tree", "git", "tar"])
+def test_verifying_names_the_snapshots_that_cannot_be_restored(tmp_path: Path, root: Path, kind: SnapshotKind) -> None:
+    fs = HostFilesystem(root, store=tmp_path / "store", snapshots=kind)
+    (root / "large").write_bytes(os.urandom(1 << 20) + b"in the first")
+    first = fs.snapshot()
+    (root / "large").unlink()
+    fs.snapshot()
+    assert fs.store.verify() == {}
+    for path in (tmp_path / "store").rglob("*.pack"):
+        data = path.read_bytes()
+        if len(data) > 1 << 20:
+            path.chmod(0o600)
+            # In the middle of the large content, whatever the format.
+            path.write_bytes(data[: 1 << 19] + bytes([data[1 << 19] ^ 1]) + data[(1 << 19) + 1 :])
+    store = Store(tmp_path / "store")
+    assert [*store.verify()] == [first.snapshot_id]
+    assert re.search("from a copy|with 'git fsck'", store.verify()[first.snapshot_id])
+    store.drop(first.snapshot_id)
+    assert store.verify() == {}
 
 
 def test_a_snapshot_without_its_manifests_stops_a_compaction_by_name(folder: Path, root: Path) -> None:

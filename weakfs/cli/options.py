@@ -14,8 +14,8 @@ Exit status:
   0  success; calls that failed and were rolled back are normal
   1  something could not be read or done; the message names it
   2  the command line is invalid
-  3  --strict: a call failed; --exit-code, --verify: something differs;
-     --preview: there are conflicts
+  3  --strict: a call failed; --exit-code, --verify: something differs
+     or is damaged; --preview: there are conflicts
 """
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

@@ -40,6 +40,7 @@ from weakfs.snapshots.store.pack_index import PackIndex
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store_sink import StoreSink
 from weakfs.snapshots.undo_journal.journal_references import trees_needed
+from weakfs.snapshots.verification import Verification
 
 FORMAT = "weakfs-store"
 VERSION = 1
@@ -185,6 +186,18 @@ class Store:
         """
         found = accounts(self.list() if snapshots is None else snapshots, self.read_manifest, self._size_of)
         return freed_in_git(found, self.read_manifest, self.git)
+
+    def verify(self, snapshots: Sequence[StoredSnapshot] | None = None) -> dict[str, str]:
+        """Read everything that all snapshots, or the given ones, need. Return what is damaged or missing: causes by id.
+
+        Nothing else reads contents that are in use and unchanged: scans trust them, and compactions copy only some.
+        """
+        verification = Verification(self)
+        chosen = self.list() if snapshots is None else snapshots
+        found = {one.snapshot_id: verification.damage(one) for one in chosen}
+        # Others may have been dropped meanwhile.
+        there = {one.snapshot_id for one in self.list()}
+        return {name: damage for name, damage in found.items() if damage is not None and name in there}
 
     def disk_size(self) -> int:
         """Return the disk usage of the store in bytes."""

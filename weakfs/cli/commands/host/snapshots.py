@@ -10,7 +10,7 @@ import click
 from weakfs.backends import HostFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.cli.directories import belongs_to, find, open_directory, scanning, short_ids
-from weakfs.cli.errors import DONE, as_failure, usage
+from weakfs.cli.errors import DONE, UNMET, as_failure, usage
 from weakfs.cli.formatting import counted, moment, shown, typed
 from weakfs.cli.options import (
     directory_argument,
@@ -60,30 +60,40 @@ def snapshot_command(
 
 @click.command("snapshots")
 @directory_argument
+@click.option("--verify", is_flag=True, help="Read everything, and exit with 3 if a snapshot is damaged.")
 @store_option
 @json_option
-def snapshots_command(directory: str, store: str | None, as_json: bool) -> int:
+def snapshots_command(directory: str, verify: bool, store: str | None, as_json: bool) -> int:
     """List the snapshots of DIR, oldest first.
 
-    "frees" is the number of bytes freed by dropping that snapshot alone; "bytes" is the size of its files.
+    "frees" is the number of bytes freed by dropping that snapshot alone; "bytes" is the size of its files. With
+    --verify, names what is damaged or missing.
     """
     files = open_directory(directory, store=store, read_only=True)
     out = Output()
-    with as_failure(f"read the store of {directory!r}"), progress("adding up"):
+    with as_failure(f"read the store of {directory!r}"), progress("reading" if verify else "adding up"):
         found = [one for one in files.store.account() if belongs_to(files, one.snapshot)]
         size = files.store.disk_size()
+        damaged = files.store.verify([one.snapshot for one in found]) if verify else {}
     if as_json:
         for one in found:
             out.record(type="snapshot", **described(one.snapshot), frees=one.frees)
+        for snapshot_id, cause in damaged.items():
+            out.record(type="damaged", id=snapshot_id, cause=cause)
         out.record(type="store", path=files.store.path, root=files.root, snapshots=len(found), bytes=size)
-        return DONE
+        return UNMET if damaged else DONE
+    names = short_ids(files.store.list())
     if found:
-        _show_table(out, found, short_ids(files.store.list()))
+        _show_table(out, found, names)
     out.line(
         ("store", "bold"),
         f" {shown(files.store.path)}: {counted(len(found), 'snapshot')}, {counted(size, 'byte')} on disk",
     )
-    return DONE
+    for snapshot_id, cause in damaged.items():
+        out.line(("damaged", "bold"), f" {names.get(snapshot_id, snapshot_id)}: {shown(cause)}")
+    if verify and not damaged:
+        out.line(("verified", "bold"), ": no damage")
+    return UNMET if damaged else DONE
 
 
 @click.command("drop")
