@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -113,6 +115,24 @@ def test_threads_that_find_a_container_stopped_open_its_files_once(
     assert len(opened) == 1
     assert root.directory.descriptor == number
     assert number not in others
+
+
+def test_a_container_that_nothing_refers_to_ends_and_can_be_opened_again(podman: Podman, tmp_path: Path) -> None:
+    session = Session()
+    files = ContainerFilesystem(session, image=IMAGE, store=tmp_path / "store", runtime=podman)
+    files.exec("echo kept > kept")
+    saved, process = session.to_bytes(), os.pidfd_open(files.container._inspect().pid)
+    del files, session
+    gc.collect()
+    ended = select.poll()
+    ended.register(process, select.POLLIN)
+    assert ended.poll(600_000)
+    os.close(process)
+    again = ContainerFilesystem(Session.from_bytes(saved), image=IMAGE, store=tmp_path / "store", runtime=podman)
+    try:
+        assert again.exec("cat kept").stdout == "kept\n"
+    finally:
+        again.container.remove()
 
 
 @pytest.mark.parametrize("name", ["idle_after", "max_layer_size"])

@@ -69,7 +69,7 @@ class Container:
         self._inspected = inspected
         # Held while it is started, stopped or closed, and while its files are opened.
         self.lock = RLock()
-        self._control = held
+        self._user = os.getpid()
         self._process: int | None = None
         self._supervised: Supervisor | None = None
         # The directory of the supervisor in an attached container.
@@ -83,14 +83,18 @@ class Container:
         self.idle_after: float | None = IDLE_AFTER
         self._used_at = monotonic()
         self.users: WeakSet[User] = WeakSet()
+        # From here on, it belongs to this object.
+        self._control = held
+
+    def __del__(self) -> None:
+        # The container ends when its requests are closed, and then another process may use it. A forked process leaves
+        # it to its parent.
+        with suppress(AttributeError, OSError):
+            if self._user == os.getpid():
+                self.close()
 
     def __repr__(self) -> str:
         return f"<Container {self.name!r}>"
-
-    @property
-    def is_filled(self) -> bool:
-        """Whether it holds its initial files."""
-        return os.path.exists(os.path.join(self._path, FILLED))
 
     def mark_filled(self) -> None:
         """Mark a new container as filled: it holds its initial files."""
@@ -141,7 +145,7 @@ class Container:
                 found = replace(self.podman, found)
                 self.container_id, self._is_being_replaced = found.container_id, False
             self._lifeline = supervision.lifeline(self._control)
-            found = start(self.podman, found, self._control, mark_of(self._path), has_started=self.is_filled)
+            found = start(self.podman, found, self._control, mark_of(self._path), has_started=is_filled(self._path))
         elif not found.is_running:
             raise fault(
                 ContainerNotFound,
@@ -393,6 +397,11 @@ class Container:
     def owner(self) -> tuple[int, int]:
         """The host's ids of the user and the group of the container's first process."""
         return owner_of(self._inspect().pid)
+
+
+def is_filled(control: str) -> bool:
+    """Return whether the container with this control directory holds its initial files."""
+    return os.path.exists(os.path.join(control, FILLED))
 
 
 def mark_of(control: str) -> str:

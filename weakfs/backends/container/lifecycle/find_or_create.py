@@ -14,7 +14,7 @@ from time import monotonic
 
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.lifecycle.conmon import end_calls, remove_container, wait_for_calls
-from weakfs.backends.container.lifecycle.container import Container, mark_of
+from weakfs.backends.container.lifecycle.container import Container, is_filled, mark_of
 from weakfs.backends.container.lifecycle.listing import CONTROL, NAME, SESSION, hold, name_prefix, of_sessions
 from weakfs.backends.container.lifecycle.options import ContainerOptions
 from weakfs.backends.container.lifecycle.podman import Inspected, Podman, PodmanError, find_image, inspect, inspect_all
@@ -139,9 +139,8 @@ def _find(podman: Podman, *, session_id: str, name: str) -> Container | None:
             # Another process may have replaced it before it was held.
             now = [one for one in _containers_of(podman, session_id, name) if one.labels.get(CONTROL, "") == control]
             for one in settled(podman, now):
-                made = Container(podman, one.container_id, control, held, is_own=True)
-                if made.is_filled:
-                    return made
+                if is_filled(control):
+                    return Container(podman, one.container_id, control, held, is_own=True)
                 # The process that created it was killed before it had its initial files.
                 remove_container(podman, one.container_id, control)
         except BaseException:
@@ -167,7 +166,12 @@ def attach(podman: Podman, name: str, *, state: str) -> Container:
         )
     control = os.path.join(state, inspected.container_id[:16])
     os.makedirs(control, mode=0o700, exist_ok=True)
-    return Container(podman, name, control, hold(control, name), is_own=False)
+    held = hold(control, name)
+    try:
+        return Container(podman, name, control, held, is_own=False)
+    except BaseException:
+        os.close(held)
+        raise
 
 
 def _mount_of(control: str) -> str:
