@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from pathlib import Path
 
 from tests.faults.saving import give_up_rights
 from weakfs import Session
@@ -81,6 +82,16 @@ def fail_after_deleting(fs: HostFilesystem, path: str) -> None:
         print(fs.tree().fingerprint == before)
 
 
+def fail_after_a_program(fs: HostFilesystem, path: str) -> None:
+    """Let a program overwrite a file, in a checkout that fails."""
+    try:
+        with fs.checkout() as laid:
+            Path(laid.directory + path).write_text("changed")
+            raise RuntimeError
+    except RuntimeError as error:
+        print(*getattr(error, "__notes__", ()), end="")
+
+
 WORKS: dict[str, Callable[[HostFilesystem, str], object]] = {
     "open": lambda fs, path: None,
     "read": lambda fs, path: fs.read(path),
@@ -104,6 +115,7 @@ WORKS: dict[str, Callable[[HostFilesystem, str], object]] = {
     "fail after restore": fail_after_restore,
     "fail after restoring": fail_after_restoring,
     "fail after deleting": fail_after_deleting,
+    "fail after a program": fail_after_a_program,
 }
 
 

@@ -413,3 +413,16 @@ def test_a_file_that_vanishes_during_a_call_is_an_ordinary_error(
         if came_through:
             return
     pytest.fail("it never came through")
+
+
+def test_a_file_with_hard_links_that_its_owner_may_not_read_is_restored_after_a_program_changed_it(
+    place: Path, as_nobody: AsNobody
+) -> None:
+    one, other = place / "root" / "d" / "a", place / "root" / "d" / "b"
+    os.link(one, other)
+    one.chmod(0o200)
+    give_away(place)
+    assert as_nobody("fail after a program", "/d/a") == ["done"]
+    assert one.stat().st_mode & 0o777 == 0o200
+    one.chmod(0o600)
+    assert (one.read_text(), one.stat().st_ino) == ("a", other.stat().st_ino)

@@ -247,6 +247,9 @@ def overwrite(
 ) -> None:
     """Copy the file at `staged` into a file that keeps its inode and its names."""
     journal.contents(segments, shared.names)
+    if not leaf[MODE] & stat.S_IRUSR:
+        # Only root could read it otherwise.
+        disk.set_status(staged, mode=leaf[MODE] | stat.S_IRUSR)
     source = disk.open_file(staged)
     try:
         disk.overwrite(segments, source, mode=leaf[MODE], modified_at=leaf[MODIFIED_AT])
