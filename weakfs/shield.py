@@ -32,7 +32,7 @@ async def ended(work: Future[T]) -> CancelledError | None:
 async def shielded(work: Future[T]) -> T:
     """Return the result of some work. If this task is cancelled, raise `CancelledError` once the work has ended.
 
-    `asyncio.shield` would raise it at once, and the work could still take effect later.
+    `asyncio.shield` would raise it immediately, and the work could still take effect later.
     """
     cancelled = await ended(work)
     if cancelled is None:

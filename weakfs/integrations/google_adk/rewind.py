@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # The key in an event's `custom_metadata` for the number of the session's last record before the invocation.
 RECORD = "weakfs_record"
-# The key in the `custom_metadata` of the event that follows a rewind whose files were restored at once.
+# The key in the `custom_metadata` of the event that follows a rewind whose files were restored immediately.
 RESTORED = "weakfs_restored"
 
 
