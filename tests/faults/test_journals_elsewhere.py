@@ -47,6 +47,8 @@ def leave_unfinished(place: Path) -> None:
 def check_set_aside(place: Path, store: Path, caplog: pytest.LogCaptureFixture) -> None:
     before = exact(record(place / "root"))
     caplog.clear()
+    HostFilesystem(place / "root", store=store, read_only=True)
+    assert "unfinished" not in caplog.text
     HostFilesystem(place / "root", store=store)
     assert exact(record(place / "root")) == before
     (aside,) = (store / "journals").iterdir()
@@ -99,9 +101,13 @@ def test_unfinished_work_is_not_undone_in_a_directory_that_took_the_place_of_ano
     check_set_aside(place, place / "store", caplog)
 
 
-def test_unfinished_work_is_undone_although_store_and_directory_were_moved_and_back(place: Path) -> None:
+def test_unfinished_work_is_undone_although_store_and_directory_were_moved_and_back(
+    place: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     before = exact(record(place / "root"))
     leave_unfinished(place)
+    HostFilesystem(place / "root", store=place / "store", read_only=True)
+    assert "unfinished" in caplog.text
     for name in ("root", "store"):
         (place / name).rename(place / "elsewhere")
         (place / "elsewhere").rename(place / name)

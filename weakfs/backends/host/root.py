@@ -287,7 +287,7 @@ class HostRoot:
 
     def warn_of_unfinished(self) -> int:
         """Log a warning if a killed process left work unfinished; for read-only use, which cannot undo it."""
-        left = count_unfinished(self.journals)
+        left = count_unfinished(self.directory, self.journals)
         if left:
             logger.warning(
                 "%s is as a killed process left it, with %s unfinished; open it for writing to undo that",

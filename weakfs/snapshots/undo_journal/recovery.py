@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from typing import IO
 
 from attrs import field
 
@@ -15,7 +16,7 @@ from weakfs.session.durable.commits.uncertain_commits import was_stored_anywhere
 from weakfs.session.external_filesystems import CommitPlace
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.undo_journal.journal import Journal
-from weakfs.snapshots.undo_journal.log import BEGUN, PREPARED, open_log, read_frames
+from weakfs.snapshots.undo_journal.log import BEGUN, PREPARED, is_elsewhere, open_log, read_frames
 from weakfs.snapshots.undo_journal.undo import RestoreManifest
 
 # Returns whether a commit was stored.
@@ -75,18 +76,26 @@ def recover_journals(
     return found
 
 
-def count_unfinished(start: str) -> int:
-    """Return how many journals were left unfinished by processes that have ended; change nothing."""
+def count_unfinished(disk: HostDirectory, start: str) -> int:
+    """Return how many journals were left unfinished by processes that have ended; change nothing.
+
+    Those that are damaged count, and those that belong elsewhere do not.
+    """
     left = 0
     for path in _journals(start):
-        with suppress(OSError):
-            log = open_log(path)
-            try:
-                fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                left += os.fstat(log).st_size > 0
-            finally:
-                os.close(log)
+        with suppress(OSError), os.fdopen(open_log(path), "rb") as log:
+            fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            left += os.fstat(log.fileno()).st_size > 0 and not _is_elsewhere(disk, log, path)
     return left
+
+
+def _is_elsewhere(disk: HostDirectory, log: IO[bytes], path: str) -> bool:
+    try:
+        for frame, _ in read_frames(log, path):
+            return frame["op"] == BEGUN and is_elsewhere(frame, os.fstat(log.fileno()), os.fstat(disk.descriptor))
+    except OSError:
+        pass
+    return False
 
 
 def _changed(path: str) -> list[Segments]:
