@@ -68,7 +68,9 @@ async def aopen_session(
         raise
     log = complete(session, options, owns_store=is_own)
     log.is_awaited, log.is_brief = True, False
-    session._queue = CommitQueue(session, log, awaited, session._commit_group)
+    session._queue = queue = CommitQueue(session, log, awaited, session._commit_group)
+    if log.lease is not None:
+        queue.renew_lease(log.lease.lease.seconds)
     if on_loop is not None:
         on_loop.lock = session.lock
     return session

@@ -28,11 +28,15 @@ ATTEMPTS = 3
 
 @define(eq=False)
 class HeldLease:
-    """A lease that is renewed when it is used in its second half."""
+    """A lease that is renewed when it is used in its second half.
+
+    That of a session is also renewed while it is not used, until `stop_renewal` is called.
+    """
 
     store: EventStore
     lease: Lease
     clock: Callable[[], float] = monotonic
+    stop_renewal: Callable[[], None] = lambda: None
     _renewed: float = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -52,12 +56,18 @@ class HeldLease:
         """Return the number that appends carry. Raise `LeaseLost` if the lease expired and somebody else took it."""
         now = self.clock()
         if self.is_due:
-            self.lease = yield from taken(TakeLease(self.lease.stream, self.lease.owner, self.lease.seconds))
-            self._renewed = now
+            self.renew((yield from taken(TakeLease(self.lease.stream, self.lease.owner, self.lease.seconds))), now)
         return self.lease.fencing
+
+    def renew(self, lease: Lease, now: float) -> None:
+        """Use a lease that was granted to a request at the time `now`."""
+        # Two renewals at once may end in any order.
+        if lease.fencing >= self.lease.fencing:
+            self.lease, self._renewed = lease, now
 
     def release(self) -> None:
         """Release the lease."""
+        self.stop_renewal()
         self.store.release(self.lease)
 
 

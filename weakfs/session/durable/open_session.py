@@ -107,6 +107,11 @@ def open_session(
         raise
     log = complete(session, options, owns_store=store is not where)
     log.is_brief = is_brief(url_of(where) if isinstance(where, str | os.PathLike) else store.url, options.durability)
+    if log.lease is not None:
+        # Imported only when needed, as few sessions are exclusive.
+        from weakfs.session.durable.lease_renewal import renew_in_thread
+
+        log.lease.stop_renewal = renew_in_thread(log, log.lease.lease.seconds)
     return session
 
 

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
+from weakref import ref
 
 from attrs import field
 
@@ -22,6 +23,7 @@ from weakfs.class_decorators import define
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.commits.refresh import retract, settled
+from weakfs.session.durable.held_lease import HeldLease
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.transactions.commit_steps import Operation, Steps
@@ -70,6 +72,7 @@ class CommitQueue:
     _running: asyncio.Future[object] | None = None
     _worker: asyncio.Task[None] | None = None
     _closing: asyncio.Task[None] | None = None
+    _renewal: asyncio.Task[None] | None = None
     # Whether the loop is ending and cancelling everything.
     _is_closing: bool = False
 
@@ -133,12 +136,27 @@ class CommitQueue:
                 stack.push_async_callback(asyncio.to_thread, log.store.close)
                 stack.push_async_callback(self.store.close)
             if log.lease is not None:
-                stack.push_async_callback(self.store.release, log.lease.lease)
+                stack.push_async_callback(self._release, log.lease)
             with self.session.lock:
                 retract(log, self.session)
             if log.has_uncertain:
                 await self.perform(lambda: settled(log, self.session))
             await self.flush()
+
+    def renew_lease(self, seconds: float) -> None:
+        """Renew the lease of the session, which lasts `seconds`, until the session is closed."""
+        from weakfs.session.durable.lease_renewal import arenew
+
+        renewing = arenew(ref(self.log), self.store, seconds)
+        # In a new context, in which no transaction of a call is active.
+        self._renewal = self.loop.create_task(renewing, name="weakfs-lease", context=Context())
+
+    async def _release(self, held: HeldLease) -> None:
+        if self._renewal is not None:
+            # A renewal that is under way would take the lease again after its release.
+            self._renewal.cancel()
+            await asyncio.wait([self._renewal])
+        await self.store.release(held.lease)
 
     def close_soon(self) -> None:
         """Close in the background, on the event loop, where the client has to be closed.

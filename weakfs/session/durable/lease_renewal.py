@@ -1,0 +1,84 @@
+"""Renewing the lease of an exclusive session while nothing uses it: a model may think longer than a lease lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Thread
+from weakref import ref
+
+from weakfs.session.durable.commits.log_state import LogState
+from weakfs.session.durable.commits.pending_steps import PendingSteps
+from weakfs.session.transactions.commit_steps import Steps, run
+from weakfs.session.transactions.store_requests import Head, TakeLease
+from weakfs.storage.errors import LeaseLost, StorageError
+from weakfs.storage.event_store import AsyncEventStore
+
+# A lease is renewed several times in the time that it lasts, so that one renewal may fail.
+TIMES = 3
+
+
+def renewed(log: LogState) -> Steps[bool]:
+    """Renew the lease of a session. Return false if it cannot be renewed any more."""
+    held = log.lease
+    if held is None:
+        return False
+    lease, now = held.lease, held.clock()
+    try:
+        if (yield Head(lease.stream)) < log.head:
+            # It was deleted. Leasing it would create it again, or lock out the writers of a new one.
+            return False
+        held.renew((yield TakeLease(lease.stream, lease.owner, lease.seconds)), now)
+    except LeaseLost:
+        return False
+    except StorageError:
+        # The next renewal, or the next change, tries again.
+        return True
+    return True
+
+
+def renew_in_thread(log: LogState, seconds: float) -> Callable[[], None]:
+    """Renew the lease of a session from now on, which lasts `seconds`; return the function that ends this."""
+    is_over = Event()
+    thread = Thread(target=_renew, args=(ref(log), seconds / TIMES, is_over), name="weakfs-lease", daemon=True)
+
+    def stop() -> None:
+        is_over.set()
+        # A renewal that is under way would take the lease again after its release.
+        thread.join()
+
+    thread.start()
+    return stop
+
+
+def _renew(session: ref[LogState], pause: float, is_over: Event) -> None:
+    while not is_over.wait(pause):
+        # A session that is no longer used must not keep its lease for ever.
+        log = session()
+        if log is None or not run(renewed(log), log.store):
+            return
+        del log
+
+
+async def arenew(session: ref[LogState], store: AsyncEventStore, seconds: float) -> None:
+    """Renew the lease of a session as `renew_in_thread` does, until this is cancelled."""
+    import asyncio
+
+    while True:
+        await asyncio.sleep(seconds / TIMES)
+        log = session()
+        if log is None:
+            return
+        pending = PendingSteps(renewed(log))
+        pending.start()
+        while (operation := pending.operation) is not None:
+            reply, error = None, None
+            try:
+                reply = await operation.arun(store)
+            except Exception as failure:
+                error = failure
+            pending.advance(reply, error)
+        if pending.error is not None:
+            raise pending.error
+        if not pending.result:
+            return
+        del log, pending
