@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from attrs import define, field, fields, has
+from attrs import define, field, fields, frozen, has
 from pyrsistent import pmap
 
 from weakfs.history.forgetting.text_redaction import Redaction
@@ -146,8 +146,6 @@ class Rewriting:
     rules: Rules
     mapper: Mapper
     records: list[int] = field(factory=list[int])
-    # The states after records, for forks that branched off there.
-    _states: dict[int, Table] = field(factory=dict[int, Table])
 
     def line(self, line: Timeline) -> Timeline:
         """Return the rewritten timeline. O(everything in the session)."""
@@ -168,30 +166,11 @@ class Rewriting:
 
     def _rows(self, line: Timeline) -> list[Row]:
         rows: list[Row] = []
-        state: Table | None = line.base.state
-        seq = line.base.seq
-        # The ends of merged forks, and the states after them; inside a fork's records, `state` is the fork's.
-        merges: list[tuple[int, Table | None]] = [(line.base.block_end, state)] if line.base.block_end > seq else []
-        self._states = {seq: line.base.state}
-        for row in line.rows:
-            seq += 1
-            rules = line.past.rules_at(seq, self.rules)
-            event = event_of(rules, row)
-            before = state
-            state = _next_state(rules, before, event)
-            new = self._row(rules, row, event, before)
-            if new is not row:
-                self.records.append(seq)
+        for one in steps_of(line, self.rules):
+            new = self._row(one.rules, one.row, one.event, one.before)
+            if new is not one.row:
+                self.records.append(one.seq)
             rows.append(new)
-            if isinstance(event, Merged) and event.count > 0:
-                merges.append((seq + event.count, event.state))
-                state = self._states.get(event.base)
-            if state is not None:
-                self._states[seq] = state
-            while merges and seq >= merges[-1][0]:
-                state = merges.pop()[1]
-                if state is not None:
-                    self._states[seq] = state
         return rows
 
     def _row(self, rules: Rules, row: Row, event: Any, before: Table | None) -> Row:
@@ -229,6 +208,44 @@ class Rewriting:
             raise ValueError(
                 "cannot forget a text that contains '/' and is part of the path of a file; forget one name of the path"
             )
+
+
+@frozen
+class Step:
+    """One record with its event, the rules under which it was made, and the states before and after it.
+
+    A record of a merged fork has the states of the fork; they are `None` if they are not known.
+    """
+
+    seq: int
+    row: Row
+    rules: Rules
+    event: Any
+    before: Table | None
+    after: Table | None
+
+
+def steps_of(line: Timeline, rules: Rules) -> Iterator[Step]:
+    """Yield the records of a timeline in order. O(records)."""
+    first, state = line.base.seq, cast("Table | None", line.base.state)
+    # The ends of merged forks, and the states after them; inside a fork's records, `state` is the fork's.
+    merges = [(line.base.block_end, state)] if line.base.block_end > first else []
+    # The states after records, for forks that branched off there.
+    states = {first: line.base.state}
+    for seq, row in enumerate(line.rows, first + 1):
+        own = line.past.rules_at(seq, rules)
+        event = event_of(own, row)
+        before, state = state, _next_state(own, state, event)
+        yield Step(seq, row, own, event, before, state)
+        if isinstance(event, Merged) and event.count > 0:
+            merges.append((seq + event.count, event.state))
+            state = states.get(event.base)
+        if state is not None:
+            states[seq] = state
+        while merges and seq >= merges[-1][0]:
+            state = merges.pop()[1]
+            if state is not None:
+                states[seq] = state
 
 
 def _next_state(rules: Rules, state: Table | None, event: Any) -> Table | None:

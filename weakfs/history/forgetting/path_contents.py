@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from weakfs.history.forgetting.history_rewrite import steps_of
 from weakfs.history.forgetting.text_redaction import Redaction, forms_of
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
@@ -13,10 +14,8 @@ from weakfs.reducers.tree.node import entries, find, is_tree
 from weakfs.session import Session
 from weakfs.session.blobs.rope import joined
 from weakfs.session.errors import MissingBlob
-from weakfs.session.events import Merged
-from weakfs.session.history.reduction import changed, event_of
 from weakfs.session.history.timeline import ordered_snapshots
-from weakfs.session.slices.table import EMPTY_TABLE, Table
+from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of
 
 # A shorter line may be in other files by chance.
@@ -67,24 +66,8 @@ def forms_of_contents(contents: frozenset[bytes]) -> tuple[bytes, ...]:
 def _states(session: Session) -> Iterator[Table]:
     """Yield every state that the session had, including those of forks."""
     line = session._trunk
-    state: Table | None = line.base.state
-    states = {line.base.seq: state}
-    merges: list[tuple[int, Table | None]] = []
     yield line.base.state
-    for seq, row in enumerate(line.rows, line.base.seq + 1):
-        rules = line.past.rules_at(seq, session._rules)
-        event = event_of(rules, row)
-        if state is not None:
-            state = changed(rules, state, EMPTY_TABLE, event)[0]
-        if isinstance(event, Merged) and event.count > 0:
-            yield event.state
-            merges.append((seq + event.count, event.state))
-            state = states.get(event.base)
-        while merges and seq >= merges[-1][0]:
-            state = merges.pop()[1]
-        if state is not None:
-            states[seq] = state
-            yield state
+    yield from (one.after for one in steps_of(line, session._rules) if one.after is not None)
     yield line.state
     for entry in ordered_snapshots(line):
         yield entry.state
