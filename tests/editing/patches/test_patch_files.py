@@ -337,3 +337,23 @@ def test_a_file_that_is_too_large_to_be_read_at_once_is_not_read_for_a_patch(
         apply_patch(fs, f"*** Begin Patch\n*** Update File: {name}\n@@\n-one\n+two\n*** End Patch\n")
 
     assert caught.value.errno == errno.EFBIG
+
+
+@pytest.mark.parametrize("path", ["a -> b", "a => b", "a \u2192 b", "old/a -> b"])
+def test_the_refusal_of_two_paths_in_one_line_says_how_to_move_a_file(path: str) -> None:
+    fs = InMemoryFilesystem()
+    fs.write("/a", "x\n")
+
+    with pytest.raises(
+        UpdateTargetNotFound, match="give its old path here, and '\\*\\*\\* Move to: new path' below it"
+    ):
+        apply_patch(fs, f"*** Begin Patch\n*** Update File: {path}\n@@\n-x\n+y\n*** End Patch")
+
+
+def test_a_file_whose_name_has_an_arrow_is_updated() -> None:
+    fs = InMemoryFilesystem()
+    fs.write("/a -> b", "x\n")
+
+    apply_patch(fs, "*** Begin Patch\n*** Update File: a -> b\n@@\n-x\n+y\n*** End Patch")
+
+    assert fs.read("/a -> b").content == "y\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import cast
@@ -27,6 +28,8 @@ EXECUTABLE = 0o111
 NEW_FILE = 0o644
 
 UNQUOTED = "its place is missing or ambiguous, and the contents of the file may not be shown; give the exact lines"
+# What separates the two paths of a move that is given in one line.
+_TWO_PATHS = re.compile(r" [-=]?[>\u2192] ")
 
 
 class Refused(Exception):
@@ -174,6 +177,9 @@ class Stage:
             raise _forbidden(operation, path, error) from error
         if entry is None:
             message = f"cannot {verb} {path!r}: {why_absent(self.fs, path, self._gone)}"
+            if isinstance(operation, UpdateFile) and _TWO_PATHS.search(operation.path):
+                end = "" if message.endswith("?") else "."
+                message += f"{end} To move a file, give its old path here, and '*** Move to: new path' below it"
             raise Refused(PatchProblem(error_code, message, path, operation.line))
         return entry
 
