@@ -52,6 +52,10 @@ def file_of(path: Path) -> tuple[int, int]:
     return status.st_ino, status.st_nlink
 
 
+def found_at(path: Path) -> tuple[str, int]:
+    return path.read_text(), path.stat().st_mode
+
+
 CHANGES: dict[str, Callable[[HostFilesystem], object]] = {
     "write": lambda fs: fs.write("/a", "after\n"),
     "longer": lambda fs: fs.write("/a", "after\n" * 1000),
@@ -135,6 +139,28 @@ def test_a_deleted_hard_link_and_a_later_edit_of_the_file_are_both_undone(fs: Ho
         fs.write("/a", "after\n")
         raise KeyError
     assert (root / "a").read_text() == (root / "d" / "b").read_text() == "before\n"
+
+
+@pytest.mark.parametrize(
+    "replace", [lambda fs: fs.delete("/a"), lambda fs: fs.move("/x", "/a")], ids=["delete", "move"]
+)
+@pytest.mark.parametrize("change", ["write", "chmod"])
+def test_a_replaced_hard_link_and_a_failed_program_that_changed_the_file_are_both_undone(
+    fs: HostFilesystem, root: Path, replace: Callable[[HostFilesystem], object], change: str
+) -> None:
+    (root / "x").write_text("x")
+    names = ("a", "d/b", "x")
+    files, before = [file_of(root / name) for name in names], [found_at(root / name) for name in names]
+    with pytest.raises(ZeroDivisionError), fs.session.transaction():
+        replace(fs)
+        with pytest.raises(KeyError), fs.checkout() as laid:
+            other = Path(laid.directory, "d", "b")
+            other.write_text("changed by a program") if change == "write" else other.chmod(0o751)
+            raise KeyError
+        raise ZeroDivisionError
+    assert [found_at(root / name) for name in names] == before
+    if (root / "d" / "b").stat().st_dev == os.stat(fs.store.path).st_dev:
+        assert [file_of(root / name) for name in names] == files
 
 
 def test_a_file_with_a_hard_link_outside_is_replaced_and_the_result_says_so(fs: HostFilesystem, root: Path) -> None:

@@ -181,7 +181,9 @@ class HostRoot:
     def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:
         if self._restoring is not None:
             self._restoring.undo()
-        journal = self._restoring = Journal(self.directory, self.journals, self.restore_manifest)
+        unfinished = [work.journal for work in self.works if work.journal.path is not None]
+        journal = Journal(self.directory, self.journals, self.restore_manifest, others=unfinished)
+        self._restoring = journal
         try:
             self._restore_whole(journal, wanted)
         except BaseException:

@@ -56,10 +56,12 @@ class Journal:
     """The steps of one unit of work on a disk. Costs nothing before the first step.
 
     `start` is the path prefix of this disk's journals, in a folder that is created for them; `restore_manifest(ref)`
-    restores the whole tree that a step refers to.
+    restores the whole tree that a step refers to. `others` are unfinished journals on the same disk.
     """
 
-    def __init__(self, disk: HostDirectory, start: str, restore_manifest: RestoreManifest) -> None:
+    def __init__(
+        self, disk: HostDirectory, start: str, restore_manifest: RestoreManifest, *, others: Iterable[Journal] = ()
+    ) -> None:
         self.disk = disk
         self._start = start
         self._restore_manifest = restore_manifest
@@ -72,6 +74,7 @@ class Journal:
         # The first line, which is written together with that of the first step.
         self._begun = b""
         self._kept = 0
+        self._others = tuple(others)
         # Names in the journal of files that may have other names outside it.
         self._linked: dict[Inode, list[bytes]] = {}
         # The attributes that copies in the journal lack, by name. Paths start with the name of the copy.
@@ -134,8 +137,8 @@ class Journal:
         self._copy_here(segments, b"%d" % self._kept)
 
     def links_to(self, inode: Inode) -> int:
-        """Return how many names of a file are in this journal; an undo puts them back before it restores the file."""
-        count = 0
+        """Return how many names of a file are in this journal or in `others`; an undo puts them back."""
+        count = sum(other.links_to(inode) for other in self._others)
         for name in self._linked.get(inode, ()):
             with suppress(FileNotFoundError):
                 status = os.stat(name, dir_fd=self._directory, follow_symlinks=False)
