@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -142,6 +143,32 @@ def test_a_writer_that_waits_meanwhile_learns_that_the_history_was_replaced(
     (error,) = errors
     assert "open it again" in str(error)
     assert files_with(SECRET, tmp_path) == ()
+
+
+def test_nothing_is_stored_in_the_old_history_while_its_files_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = f"folder:{tmp_path}/store"
+    with Session.open(where, "mine") as session:
+        InMemoryFilesystem(session).write("/a.txt", f"key={SECRET}")
+    other = Session.open(where, "mine", on_conflict="merge")
+    real = shutil.rmtree
+    removed: list[str] = []
+
+    def remove(path: str) -> None:
+        # The files are removed in any order.
+        for lease in Path(path).rglob("lease"):
+            lease.unlink()
+        with pytest.raises(StorageError, match="open it again"):
+            InMemoryFilesystem(other).write("/late.txt", "late")
+        removed.append(path)
+        real(path)
+
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    forget(Session.open(where, "mine"), text=SECRET)
+
+    assert len(removed) == 1
+    close_replaced(other)
 
 
 def test_a_session_that_is_opened_exclusively_can_forget(where: str, tmp_path: Path) -> None:

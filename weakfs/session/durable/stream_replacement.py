@@ -14,11 +14,14 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from weakfs.session.durable.held_lease import HeldLease
+from weakfs.session.durable.open_session import event_store
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.transactions.commit_steps import run
-from weakfs.storage.errors import StorageError
+from weakfs.storage.errors import StorageError, StreamConflict
+from weakfs.storage.folder import FolderEventStore
 from weakfs.storage.folder.names import components
 from weakfs.storage.locations import local_path
 
@@ -52,8 +55,21 @@ def replace_stream(url: str, name: str, expected: int, lease: HeldLease, copy_to
         target = os.path.join(work, "copy" if is_folder else "copy.db")
         copy_to(f"{'folder' if is_folder else 'sqlite'}:{target}")
         _check_end(lease, name, expected)
-        (_exchange if is_folder else _exchange_rows)(path, target, name)
+        if is_folder:
+            _exchange_locked(url, name, expected, partial(_exchange, path, target, name))
+        else:
+            _exchange_rows(path, target, name)
     erase(url)
+
+
+def _exchange_locked(url: str, name: str, expected: int, exchange: Callable[[], None]) -> None:
+    store = event_store(url, "power")
+    assert isinstance(store, FolderEventStore)
+    with store:
+        try:
+            store.exchange(name, expected, exchange)
+        except StreamConflict as conflict:
+            raise SessionConflict(name, expected, conflict.actual) from None
 
 
 def _check_end(lease: HeldLease, name: str, expected: int) -> None:

@@ -229,6 +229,19 @@ class FolderEventStore:
         except OSError as error:
             self._fail("delete", stream, error)
 
+    def exchange(self, stream: str, expected: int, exchange: Callable[[], object]) -> None:
+        """Let `exchange` put another directory in the place of a stream that ends at frame `expected`.
+
+        Nobody can append in the meantime. For everyone who has the stream open, it is deleted then. Raises
+        `StreamConflict` if it ends elsewhere.
+        """
+        try:
+            found = self._stream(stream)
+            with found.locked():
+                found.exchange(expected, exchange)
+        except OSError as error:
+            self._fail("replace", stream, error)
+
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
         """Take or renew the lease of a stream. Raise `LeaseLost` if another writer holds it and it has not expired."""
         try:

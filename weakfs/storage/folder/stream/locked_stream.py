@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from threading import Lock
@@ -247,6 +247,22 @@ class LockedStream:
         journal.delete()
         self._finish_deletion(journal)
         return True
+
+    def exchange(self, expected: int, exchange: Callable[[], object]) -> None:
+        """Let `exchange` put another directory in the place of this one. Raise `StreamConflict` if it ends elsewhere.
+
+        The caller holds the lock. Others who have the old directory open find its journal gone: the lease alone does
+        not keep them out until everything in it is removed.
+        """
+        journal = self._opened
+        if journal is None or journal.head != expected:
+            raise StreamConflict(self.name, expected, 0 if journal is None else journal.head)
+        exchange()
+        folder = journal.folder.number
+        for name in os.listdir(folder):
+            if name.endswith(".journal"):
+                os.unlink(name, dir_fd=folder)
+        self._unlock()
 
     def _finish_deletion(self, journal: Journal) -> None:
         """Remove the files of a stream that is marked as deleted, unless that has been done already."""
