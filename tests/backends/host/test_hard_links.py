@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -161,6 +162,30 @@ def test_a_replaced_hard_link_and_a_failed_program_that_changed_the_file_are_bot
     assert [found_at(root / name) for name in names] == before
     if (root / "d" / "b").stat().st_dev == os.stat(fs.store.path).st_dev:
         assert [file_of(root / name) for name in names] == files
+
+
+@pytest.mark.parametrize("place", ["/a", "/d"])
+def test_a_killed_process_whose_program_changed_a_file_under_another_name_is_undone(
+    root: Path, tmp_path: Path, place: str
+) -> None:
+    (root / "c").hardlink_to(root / "a")
+    names = ("a", "c", "d/b")
+    files, before = [file_of(root / name) for name in names], [found_at(root / name) for name in names]
+    process = os.fork()
+    if not process:
+        try:
+            fs = HostFilesystem(root, session=Session(), store=tmp_path / "store")
+            with fs.session.transaction():
+                fs.delete(place, recursive=True)
+                with fs.checkout() as laid:
+                    Path(laid.directory, "c").write_text("changed by a program")
+                    os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(1)
+    os.waitpid(process, 0)
+    HostFilesystem(root, session=Session(), store=tmp_path / "store")
+    assert [found_at(root / name) for name in names] == before
+    assert [file_of(root / name) for name in names] == files
 
 
 def test_a_file_with_a_hard_link_outside_is_replaced_and_the_result_says_so(fs: HostFilesystem, root: Path) -> None:

@@ -31,7 +31,7 @@ from weakfs.snapshots.snapshot_store import Store
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store_sink import StoreSink
 from weakfs.snapshots.undo_journal.journal import Journal, Nested
-from weakfs.snapshots.undo_journal.recovery import Recovery, WasStored, count_unfinished, recover_journals
+from weakfs.snapshots.undo_journal.recovery import HeldNames, Recovery, WasStored, count_unfinished, recover_journals
 
 # A function to call at the end of a unit of work.
 Step = Callable[[], object]
@@ -181,9 +181,8 @@ class HostRoot:
     def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:
         if self._restoring is not None:
             self._restoring.undo()
-        unfinished = [work.journal for work in self.works if work.journal.path is not None]
-        journal = Journal(self.directory, self.journals, self.restore_manifest, others=unfinished)
-        self._restoring = journal
+        held = HeldNames(self.journals)
+        journal = self._restoring = Journal(self.directory, self.journals, self.restore_manifest, held=held)
         try:
             self._restore_whole(journal, wanted)
         except BaseException:

@@ -30,7 +30,7 @@ from weakfs.session.external_filesystems import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
-from weakfs.snapshots.directory.hard_links import Inode
+from weakfs.snapshots.directory.hard_links import HoldsLinks, Inode
 from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.undo_journal.copied_inodes import CopiedInodes
 from weakfs.snapshots.undo_journal.journal_directory import is_new, remove_journal, set_aside
@@ -56,11 +56,12 @@ class Journal:
     """The steps of one unit of work on a disk. Costs nothing before the first step.
 
     `start` is the path prefix of this disk's journals, in a folder that is created for them; `restore_manifest(ref)`
-    restores the whole tree that a step refers to. `others` are unfinished journals on the same disk.
+    restores the whole tree that a step refers to. `held` counts the names of files in all journals of
+    the disk, for a journal that is used while another one is undone.
     """
 
     def __init__(
-        self, disk: HostDirectory, start: str, restore_manifest: RestoreManifest, *, others: Iterable[Journal] = ()
+        self, disk: HostDirectory, start: str, restore_manifest: RestoreManifest, *, held: HoldsLinks | None = None
     ) -> None:
         self.disk = disk
         self._start = start
@@ -74,7 +75,7 @@ class Journal:
         # The first line, which is written together with that of the first step.
         self._begun = b""
         self._kept = 0
-        self._others = tuple(others)
+        self._held = held
         # Names in the journal of files that may have other names outside it.
         self._linked: dict[Inode, list[bytes]] = {}
         # The attributes that copies in the journal lack, by name. Paths start with the name of the copy.
@@ -137,8 +138,10 @@ class Journal:
         self._copy_here(segments, b"%d" % self._kept)
 
     def links_to(self, inode: Inode) -> int:
-        """Return how many names of a file are in this journal or in `others`; an undo puts them back."""
-        count = sum(other.links_to(inode) for other in self._others)
+        """Return how many names of a file are in this journal, or in all; an undo puts them back."""
+        if self._held is not None:
+            return self._held.links_to(inode)
+        count = 0
         for name in self._linked.get(inode, ()):
             with suppress(FileNotFoundError):
                 status = os.stat(name, dir_fd=self._directory, follow_symlinks=False)

@@ -9,12 +9,13 @@ from typing import IO
 
 from attrs import field
 
-from weakfs.class_decorators import define
+from weakfs.class_decorators import define, frozen
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments
 from weakfs.session.durable.commits.uncertain_commits import was_stored_anywhere
 from weakfs.session.external_filesystems import CommitPlace
 from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.hard_links import Inode
 from weakfs.snapshots.undo_journal.journal import Journal
 from weakfs.snapshots.undo_journal.log import BEGUN, PREPARED, is_elsewhere, open_log, read_frames
 from weakfs.snapshots.undo_journal.undo import RestoreManifest
@@ -96,6 +97,26 @@ def _is_elsewhere(disk: HostDirectory, log: IO[bytes], path: str) -> bool:
     except OSError:
         pass
     return False
+
+
+@frozen
+class HeldNames:
+    """The names of files in all journals of a disk, also in directories that they keep."""
+
+    start: str
+
+    def links_to(self, inode: Inode) -> int:
+        """Return how many names of a file the journals hold. O(entries in the journals)."""
+        count, stack = 0, _journals(self.start)
+        while stack:
+            with suppress(FileNotFoundError, PermissionError), os.scandir(stack.pop()) as listing:
+                for entry in listing:
+                    if entry.is_dir(follow_symlinks=False):
+                        stack.append(entry.path)
+                    elif entry.inode() == inode[1]:
+                        status = entry.stat(follow_symlinks=False)
+                        count += (status.st_dev, status.st_ino) == inode
+        return count
 
 
 def _changed(path: str) -> list[Segments]:
