@@ -6,7 +6,9 @@ import errno
 import os
 import shutil
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from threading import Lock
 from urllib.parse import quote
 
@@ -47,6 +49,9 @@ CONFIGURATION = b"""\
 [maintenance]
 \tauto = false
 """
+
+# Runs a git command, given its arguments, and returns its output: see `run`.
+RunGit = Callable[..., bytes]
 
 IDX = struct.Struct(">4sI")
 # How many times to try removing refs while other processes pack them.
@@ -141,9 +146,8 @@ class GitRepository:
 
     def refs(self) -> dict[str, str]:
         """Return our refs and the commits that they point to."""
-        output = self._run("for-each-ref", "--format=%(refname) %(objectname)", *OURS)
-        rows = (line.partition(" ") for line in output.decode().splitlines())
-        return {name: commit for name, _, commit in rows}
+        with self._private() as git:
+            return _refs(git)
 
     # Changing.
 
@@ -151,7 +155,8 @@ class GitRepository:
         """Create refs, all or none of them; raise `FileExistsError` if one already exists."""
         given = b"".join(_line("create", *ref) for ref in refs.items())
         try:
-            self._run("update-ref", "--stdin", given=given)
+            with self._private() as git:
+                git("update-ref", "--stdin", given=given)
         except StoreDamaged as error:
             if "cannot lock ref" not in str(error):
                 raise
@@ -163,17 +168,18 @@ class GitRepository:
 
     def remove_refs(self, refs: Collection[str]) -> None:
         """Delete refs; those that do not exist are ignored."""
-        for left in reversed(range(REF_ATTEMPTS)):
-            there = self.refs()
-            given = b"".join(_line("delete", name, there[name]) for name in refs if name in there)
-            try:
-                if given:
-                    self._run("update-ref", "--stdin", given=given)
-                return
-            except StoreDamaged as error:
-                # Another process packed the refs while this one was locking them.
-                if not left or "cannot lock ref" not in str(error):
-                    raise
+        with self._private() as git:
+            for left in reversed(range(REF_ATTEMPTS)):
+                there = _refs(git)
+                given = b"".join(_line("delete", name, there[name]) for name in refs if name in there)
+                try:
+                    if given:
+                        git("update-ref", "--stdin", given=given)
+                    return
+                except StoreDamaged as error:
+                    # Another process packed the refs while this one was locking them.
+                    if not left or "cannot lock ref" not in str(error):
+                        raise
 
     def drop(self, snapshot_id: str) -> None:
         """Delete the refs of a snapshot. The next `collect` removes the contents that only that snapshot needed."""
@@ -200,13 +206,21 @@ class GitRepository:
                 stream.abandon()
             self.add_refs({KEPT_REF: commit})
         held = () if lock is None else (lock,)
-        self._run("-c", "core.compression=1", "gc", "--quiet", "--prune=now", pass_fds=held)
+        with self._private() as git:
+            git("-c", "core.compression=1", "gc", "--quiet", "--prune=now", pass_fds=held)
 
-    def _run(self, *arguments: str, given: bytes = b"", pass_fds: Sequence[int] = ()) -> bytes:
-        """Run a git command with our configuration instead of that of the repository."""
+    @contextmanager
+    def _private(self) -> Generator[RunGit]:
+        """Yield a function that runs git commands with our configuration instead of that of the repository."""
         check_objects(self.path)
         with private_git_dir(self.path, self.imports, CONFIGURATION) as git_dir:
-            return run(git_dir, *arguments, given=given, objects=self.objects, pass_fds=pass_fds)
+            yield partial(run, git_dir, objects=self.objects)
+
+
+def _refs(git: RunGit) -> dict[str, str]:
+    output = git("for-each-ref", "--format=%(refname) %(objectname)", *OURS)
+    rows = (line.partition(" ") for line in output.decode().splitlines())
+    return {name: commit for name, _, commit in rows}
 
 
 def ref_of(snapshot_id: str, kind: str = REFS) -> str:
