@@ -166,7 +166,7 @@ class Rewriting:
 
     def _rows(self, line: Timeline) -> list[Row]:
         rows: list[Row] = []
-        for one in steps_of(line, self.rules):
+        for one in row_states(line, self.rules):
             new = self._row(one.rules, one.row, one.event, one.before)
             if new is not one.row:
                 self.records.append(one.seq)
@@ -211,7 +211,7 @@ class Rewriting:
 
 
 @frozen
-class Step:
+class RowStates:
     """One record with its event, the rules under which it was made, and the states before and after it.
 
     A record of a merged fork has the states of the fork; they are `None` if they are not known.
@@ -225,7 +225,7 @@ class Step:
     after: Table | None
 
 
-def steps_of(line: Timeline, rules: Rules) -> Iterator[Step]:
+def row_states(line: Timeline, rules: Rules) -> Iterator[RowStates]:
     """Yield the records of a timeline in order. O(records)."""
     first, state = line.base.seq, cast("Table | None", line.base.state)
     # The ends of merged forks, and the states after them; inside a fork's records, `state` is the fork's.
@@ -236,7 +236,7 @@ def steps_of(line: Timeline, rules: Rules) -> Iterator[Step]:
         own = line.past.rules_at(seq, rules)
         event = event_of(own, row)
         before, state = state, _next_state(own, state, event)
-        yield Step(seq, row, own, event, before, state)
+        yield RowStates(seq, row, own, event, before, state)
         if isinstance(event, Merged) and event.count > 0:
             merges.append((seq + event.count, event.state))
             state = states.get(event.base)
