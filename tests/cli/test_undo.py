@@ -51,16 +51,18 @@ def test_work_is_undone_redone_and_reverted(run: Run, place: str) -> None:
 
 
 def test_the_records_of_a_log_name_what_can_be_reverted(run: Run, place: str) -> None:
-    """The help of `weakfs revert` says so. The numbers in a plain log count calls, and are not those of records."""
+    """The help of `weakfs revert` says so. The numbers in a plain log count calls, and are written with "#"."""
     rows = [line.split() for line in run("log", place, "--records").out.splitlines()]
     number = next(row[0] for row in rows if row[2:4] == ["fs/file_spliced", "c3"])
-    previews = [run("revert", place, target, "--preview") for target in (number, "c3")]
-    assert [preview.status for preview in previews] == [0, 0]
-    assert previews[0].out == previews[1].out
+    previews = [run("revert", place, target, "--preview") for target in (number, "c3", "#3")]
+    assert [preview.status for preview in previews] == [0, 0, 0]
+    assert {preview.out for preview in previews} == {previews[0].out}
+    assert previews[0].out.startswith("call 3  edit_file  c3\n")
 
 
 def test_a_conflict_changes_nothing(run: Run, place: str) -> None:
     sides = (
+        "call 2  edit_file  c2\n"
         "conflict  /a (content)\n"
         "  /a: both sides changed the same lines; ours by c3\n"
         "  at line 2 of the common base:\n"

@@ -11,6 +11,7 @@ from attrs import asdict
 
 from weakfs import MergeConflict, Session
 from weakfs.class_decorators import frozen
+from weakfs.cli.commands.sessions.call_lookup import call_named
 from weakfs.cli.directories import open_directory
 from weakfs.cli.errors import DONE, UNMET, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
@@ -24,6 +25,7 @@ from weakfs.cli.options import (
 )
 from weakfs.cli.output import Output
 from weakfs.cli.sessions import is_location, load, moment_named
+from weakfs.history.calls import calls_of
 from weakfs.reducers.external_trees import external_trees
 from weakfs.session import Reversion
 from weakfs.session import Session as AnySession
@@ -104,11 +106,11 @@ def redo_command(number: int, **options: Any) -> int:
 def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
     """Undo what one call changed, and keep later changes.
 
-    TARGET is the id of a call, a record number, or a range of record numbers such as 12-15. "weakfs log --records"
-    shows both; without --records, it numbers the calls, which are not the numbers of records.
+    TARGET is the id of a call, its number in "weakfs log" written as #7, a record number, or a range of record numbers
+    such as 12-15. Only "weakfs log --records" shows the numbers of records.
     """
-    meant, only = target_of(target), paths or None
-    return take_back(options, lambda session, how: session.revert(meant, paths=only, **how))
+    only = paths or None
+    return take_back(options, lambda session, how: session.revert(target_of(session, target), paths=only, **how))
 
 
 @click.command("restore-files", epilog=EXIT_STATUSES)
@@ -148,8 +150,10 @@ class UndoOptions:
         return f"later work changed the same lines or paths; nothing was changed; choose with {remedy}"
 
 
-def target_of(text: str) -> int | range | str:
-    """Read a call id, a record number or a range of record numbers."""
+def target_of(session: Session, text: str) -> int | range | str:
+    """Read a call's id or number, a record number or a range of record numbers."""
+    if re.fullmatch(r"#[0-9]+", text):
+        return call_named(session, text).call.call_id
     if numbers := re.fullmatch(r"([0-9]+)-([0-9]+)", text):
         return range(int(numbers[1]), int(numbers[2]) + 1)
     return moment_named(text)
@@ -174,7 +178,13 @@ def take_back(given: Mapping[str, Any], work: Callable[[Session, dict[str, Any]]
                 raise
         if done.record is not None:
             save_change(session, chosen.file, before)
-    _show(Output(finish_unread=True), chosen, done)
+    out = Output(finish_unread=True)
+    if done.how == "revert" and not chosen.as_json:
+        # The number of a record is easily mistaken for that of a call.
+        for one in calls_of(session):
+            if any(first <= number <= last for first, last in done.records for number in one.records):
+                out.line(f"call {one.number}  {shown(one.call.tool)}  {shown(one.call.call_id)}")
+    _show(out, chosen, done)
     if done.conflicts and not chosen.preview:
         raise Failure(f"cannot {done.how}: {chosen.conflicting}")
     return UNMET if done.conflicts else DONE
