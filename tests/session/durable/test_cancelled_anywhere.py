@@ -16,7 +16,15 @@ from weakfs import Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.session import SessionFileError
 from weakfs.session.durable.aopen_session import AsyncWhere
 from weakfs.session.durable.open_session import Durability, OnOthers
-from weakfs.storage import EventStore, Lease, LeaseLost, MemoryStorage, OutcomeUnknown, StorageError, open_event_store
+from weakfs.storage import (
+    Lease,
+    LeaseLost,
+    MemoryStorage,
+    OutcomeUnknown,
+    StorageError,
+    StorageEventStore,
+    open_event_store,
+)
 from weakfs.storage.engines.memory import AsyncMemoryStorage
 from weakfs.storage.storage import Versioned
 from weakfs.tools import ToolCalls
@@ -210,17 +218,15 @@ def test_a_cancelled_copy_is_complete_before_the_cancellation_is_raised() -> Non
     asyncio.run(main())
 
 
-class UncertainStore:
+class UncertainStore(StorageEventStore):
     """An event store that loses the answers to requests for a lease."""
 
-    def __init__(self, store: EventStore, lost: int) -> None:
-        self._store, self.lost = store, lost
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+    def __init__(self, lost: int) -> None:
+        super().__init__(MemoryStorage())
+        self.lost = lost
 
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
-        lease = self._store.lease(stream, owner, seconds)
+        lease = super().lease(stream, owner, seconds)
         if self.lost:
             self.lost -= 1
             raise OutcomeUnknown("the connection was lost")
@@ -228,13 +234,12 @@ class UncertainStore:
 
 
 def test_a_lease_whose_answer_is_lost_is_taken_again() -> None:
-    store: Any = UncertainStore(open_event_store(MemoryStorage()), lost=2)
-    with Session.open(store, "s", exclusive=True) as session:
+    with Session.open(UncertainStore(lost=2), "s", exclusive=True) as session:
         assert Toolset(session).call("write_file", {"path": "/a", "content": ""}).success
 
 
 def test_a_lease_whose_answers_are_all_lost_is_released() -> None:
-    store: Any = UncertainStore(open_event_store(MemoryStorage()), lost=3)
+    store = UncertainStore(lost=3)
     with pytest.raises(OutcomeUnknown):
         Session.open(store, "s", exclusive=True)
     with Session.open(store, "s", exclusive=True) as session:
