@@ -93,8 +93,9 @@ def forget(
     another, unsaved session needs are lost. Snapshots in other stores remain.
 
     A session in memory must be saved again. A session in a folder or in SQLite is replaced there in one step, its files
-    are searched for what was forgotten, and the session is closed; open it again. This cannot be undone. What other
-    processes store in the meantime is forgotten too; in the end they wait, and must open the session again.
+    are searched for what was forgotten, and the session is closed; open it again. This cannot be undone. The text is
+    also removed from what other processes store in the meantime; in the end they have to wait, and to open the session
+    again.
 
     Raises `ValueError` if the text cannot be forgotten, and `SessionError` for a fork, inside a transaction, while a
     fork of the session is open, for storage whose bytes cannot be erased, and if other processes write so much that the
