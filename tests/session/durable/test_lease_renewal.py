@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -47,12 +47,17 @@ class CountedStore(StorageEventStore):
         return lease
 
 
-def renewing_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "weakfs-lease"]
+@pytest.fixture
+def renewing_threads() -> Callable[[], list[threading.Thread]]:
+    """Return a function that lists the threads for leases of this test: sessions of other tests may have some."""
+    others = set(threading.enumerate())
+    return lambda: [one for one in threading.enumerate() if one.name == "weakfs-lease" and one not in others]
 
 
 @pytest.mark.usefixtures("brief_leases")
-def test_an_idle_session_renews_its_lease_until_it_is_closed() -> None:
+def test_an_idle_session_renews_its_lease_until_it_is_closed(
+    renewing_threads: Callable[[], list[threading.Thread]],
+) -> None:
     storage = MemoryStorage()
     store = CountedStore(storage, lost=2)
     session = Session.open(store, "s", exclusive=True)
@@ -66,7 +71,9 @@ def test_an_idle_session_renews_its_lease_until_it_is_closed() -> None:
 
 
 @pytest.mark.usefixtures("brief_leases")
-def test_a_session_that_is_dropped_is_not_kept_by_its_lease() -> None:
+def test_a_session_that_is_dropped_is_not_kept_by_its_lease(
+    renewing_threads: Callable[[], list[threading.Thread]],
+) -> None:
     store = CountedStore(MemoryStorage())
     session: Session | None = Session.open(store, "s", exclusive=True)
     (thread,) = renewing_threads()
@@ -102,7 +109,9 @@ async def test_an_awaited_session_renews_its_lease_until_it_is_closed() -> None:
 
 
 @pytest.fixture
-def clocked() -> Iterator[tuple[Session, EventStore, list[float]]]:
+def clocked(
+    renewing_threads: Callable[[], list[threading.Thread]],
+) -> Iterator[tuple[Session, EventStore, list[float]]]:
     """Return an exclusive session, a store that another process has opened, and the time that both use."""
     now, storage = [1_000_000.0], MemoryStorage()
     store = StorageEventStore(storage, clock=lambda: now[0])
