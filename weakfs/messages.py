@@ -52,7 +52,7 @@ def clip(text: str, most: int) -> str:
 
 
 def named_type(cls: type) -> str:
-    """Return a class as a sentence names it: `a str`, `an InMemoryFilesystem`, `bytes`, `None`."""
+    """Return a class as it is named in a sentence: `a str`, `an InMemoryFilesystem`, `bytes`, `None`."""
     name = cls.__name__
     if name in ("NoneType", "bytes"):
         return name.removesuffix("Type")
@@ -60,7 +60,7 @@ def named_type(cls: type) -> str:
 
 
 def a_type(value: object) -> str:
-    """Return the type of a value as a sentence names it."""
+    """Return the type of a value as it is named in a sentence."""
     return named_type(type(value))
 
 

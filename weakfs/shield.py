@@ -1,4 +1,4 @@
-"""Work that a cancelled task waits for: nothing takes effect after the task was cancelled."""
+"""Work that a task waits for even if it is cancelled, so that nothing takes effect after the task has ended."""
 
 from __future__ import annotations
 

@@ -138,11 +138,11 @@ class RunsPrograms(Protocol):
     """A filesystem whose files may be changed by programs at any time."""
 
     def quiesce(self) -> None:
-        """End the programs, and record what they changed; called before a rollback."""
+        """Stop the programs, and record what they changed; called before a rollback."""
         ...
 
     def release(self) -> None:
-        """End the programs that the session started; called when it is closed."""
+        """Stop the programs that the session started; called when it is closed."""
         ...
 
 
@@ -285,7 +285,7 @@ def begin_all(attached: Sequence[External], outer: Mapping[str, Journal]) -> dic
 
 
 def begin(external: External, outer: Journal | None) -> Journal:
-    """Start a journal: a part of the outer transaction's, if that is divisible."""
+    """Start a journal: a part of the outer transaction's journal, if that is divisible."""
     return outer.begin() if isinstance(outer, Divisible) else external.begin()
 
 
@@ -325,7 +325,7 @@ def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[s
 
 
 class InexactNote(str):
-    """A note for an exception: what an undone journal could not restore exactly, as it was reported and where."""
+    """A note for an exception: what an undone journal could not restore exactly, and in which filesystem."""
 
     __slots__ = ("about", "filesystem")
 

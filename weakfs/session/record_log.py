@@ -36,9 +36,9 @@ class RecordLog(Snapshots):
         `other` was compacted, the replay starts from the earliest state that it keeps. Any other iterable must start
         with record 1, and provides no snapshots.
 
-        The records must follow the newest one here without a gap. All or nothing: the session stays as it was when
-        this raises `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob`
-        for a missing blob that a record needs, or whatever a reducer raises.
+        The records must follow the newest one here without a gap. If this raises, the session stays as it was. Raise
+        `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob` for a missing
+        blob that a record needs, and whatever a reducer raises.
         """
         from weakfs.session.files.needed_blobs import check_contents
         from weakfs.session.replay.replay import Replay

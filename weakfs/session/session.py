@@ -322,7 +322,7 @@ class Session(Undo):
         await asyncio.to_thread(self.checkpoint)
 
     def close(self, reason: str = "it was closed") -> None:
-        """Refuse every further change, end the processes that the session started, and release its storage.
+        """Refuse every further change, stop the processes that the session started, and release its storage.
 
         What is in memory can still be read. Old records and large contents, which are read from the storage when they
         are needed, are no longer available, neither to this session nor to its forks and copies. Raise what `flush`
@@ -333,7 +333,7 @@ class Session(Undo):
                 try:
                     external.release()
                 except Exception:
-                    logger().exception("cannot end the programs that run in %s", external.filesystem_id)
+                    logger().exception("cannot stop the programs that run in %s", external.filesystem_id)
         super().close(reason)
         with self.lock:
             log, queue = self._log, self._queue

@@ -187,7 +187,7 @@ class Snapshots(SessionCore):
         return record
 
     def _quiesce(self, line: Timeline, externals: dict[str, Any]) -> bool:
-        """End the programs that run in the filesystems that are about to be restored.
+        """Stop the programs that run in the filesystems that are about to be restored.
 
         Return whether that made records.
         """

@@ -53,7 +53,8 @@ class SessionTrunk:
     def next_id(self, name: str) -> str:
         """Return a new id under the session's own, unique within the session: `next_id("call")` is `SESSION/call7`.
 
-        Each "/" in the name becomes "-": after a slash, the session of that id would number its own ids.
+        Each "/" in the name becomes "-", because an id with another slash could be one that a fork of this session
+        makes.
         """
         with self.lock:
             return self._next_id(name)

@@ -1,4 +1,4 @@
-"""Tools: the calls of a model are checked, run so that a failure changes nothing, and recorded.
+"""Tools: a model's calls are checked, recorded, and run so that a call that fails changes nothing.
 
 Names are imported from their modules when they are first used: a session's registry needs only one small module of this
 package, and importing the rest would take half as long as importing all lower layers. The handlers of the built-in

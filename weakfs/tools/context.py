@@ -24,9 +24,9 @@ class ToolContext:
     """The context of one call; `build_tool_context` and toolsets create it.
 
     `filesystem` enforces `capability` and `policy`. `limits` bounds the lines and grep matches in an answer unless the
-    call gives a number. `call_id` is the cause of every record that the call makes, `caller` names who made the call.
-    `deadline` is a reading of the session's clock in nanoseconds (`session.now() + 30 * 10**9`). `cancellation`
-    lets another thread undo the call while it runs. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are the
+    call gives a number. `call_id` is the cause of every record that the call makes; `caller` names who made the call.
+    `deadline` is a reading of the session's clock in nanoseconds (`session.now() + 30 * 10**9`). `cancellation` lets
+    another thread undo the call while it runs. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are the
     runtime's own and are passed on unchanged. `directory` is where the files are on the host while the handler of a
     tool with `runs_programs` runs; `None` for other tools.
     """

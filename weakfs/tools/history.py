@@ -254,7 +254,7 @@ def _listed(context: ToolContext, guard: GuardedFilesystem, done: Reversion) -> 
 
 
 def _listed_change(guard: GuardedFilesystem, change: MergedPath) -> MergedPath | None:
-    """Return a change without names that may not be listed; a move from or to such a name has only the other one."""
+    """Return a change without names that may not be listed; a move from or to such a name keeps only the other name."""
     if change.source is None or _may_list(guard, change.source):
         if _may_list(guard, change.path):
             return change
@@ -285,7 +285,7 @@ def _listed_conflict(
 
 
 def _own_paths(context: ToolContext, paths: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Return paths or patterns in the form that records have: without the mount point of the files."""
+    """Return paths or patterns in the form used in records: without the mount point of the files."""
     point = point_of(context.filesystem)
     if point is None or paths is None:
         return paths

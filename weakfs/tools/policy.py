@@ -1,4 +1,4 @@
-"""A policy as a toolset takes it: rules about operations and paths, and custom rules about whole calls."""
+"""The policy of a toolset: rules about operations and paths, and custom rules about whole calls."""
 
 from __future__ import annotations
 

@@ -128,8 +128,7 @@ def _key(filesystem: str, caller: str) -> str:
 
 
 def _place(path: str) -> int:
-    # A hash that is the same in every process.
-    # Imported here because most processes see no versions.
+    # A hash that is the same in every process. Imported here because most processes record no versions.
     from zlib import crc32
 
     return crc32(path.encode("utf-8", "surrogatepass")) % WIDTH

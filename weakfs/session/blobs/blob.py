@@ -98,7 +98,7 @@ class Stored:
         )
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the blob in pieces if it is large and its source can do that, else as one piece.
+        """Yield the blob in pieces if it is large and its source can read pieces, else as one piece.
 
         Raise `MissingBlob` if its source does not have it, or after the last piece if it was damaged.
         """
@@ -192,9 +192,9 @@ def content_written(
     """Pass `write` the pieces of a blob that is to be saved, from the first source that has it.
 
     `others` are further sources that may have it, such as the stores of attached filesystems. If the pieces end in
-    `MissingBlob`, the copy was damaged, and `write` starts again with the next one. If no source has the blob, log
-    that and return false: the saved file then refers to a missing blob. Only what needs that blob fails, whereas a
-    session that could not be saved any more would lose everything else as well.
+    `MissingBlob`, the copy is damaged, and `write` starts again with the next copy. If no source has the blob, log that
+    and return false: the saved file then refers to a missing blob. Only what needs that blob fails, whereas a session
+    that could not be saved any more would lose everything else as well.
     """
     first_error: MissingBlob | None = None
     own = tuple(candidates)

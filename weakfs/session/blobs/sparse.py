@@ -77,7 +77,7 @@ def _next_data(descriptor: int, offset: int, end: int) -> tuple[int, int]:
 
 
 def data_extents(descriptor: int, offset: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each run of data, the parts between holes, between two offsets of a file."""
+    """Yield the start and end of each run of data, that is, each part without holes, between two offsets of a file."""
     while offset < end:
         start, stop = _next_data(descriptor, offset, end)
         if start >= end or stop <= start:

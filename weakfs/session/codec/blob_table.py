@@ -30,7 +30,7 @@ class Blobs:
 
     A blob is looked up first as the same object, then as a parent with a tail, then as equal bytes. So a file that was
     appended to between snapshots is written piece by piece, without joining the pieces. A blob stored elsewhere is
-    written as its digest and not read here; with `embed` it is read, and its bytes are written before it.
+    written as its digest and not read here; with `embed` it is read, and its bytes are written before the digest.
     """
 
     def __init__(self, *, embed: bool = False, others: Sequence[ContentSource] = ()) -> None:
@@ -256,7 +256,7 @@ def blob_at(blobs: Sequence[Content], number: Json, where: str) -> Content:
 
 
 def whole_content(content: Content, number: int, expansion: Expansion) -> bytes | Stored:
-    """Return a blob in one piece, as a record holds it; one stored elsewhere is returned as it is."""
+    """Return a blob in one piece, as a record holds it; a blob stored elsewhere is returned unchanged."""
     if not isinstance(content, Rope):
         return content
     if not content.is_joined:

@@ -40,7 +40,7 @@ class Fit:
     """What is known about events whose fields have certain types.
 
     `rules` holds the rules that fields declare, by position. `checks` holds functions, by position, that tell whether a
-    value is safe where its type alone does not. If it is `None`, every event has to be tried.
+    value is safe where its type alone does not. If `checks` is `None`, every event has to be tried.
     """
 
     rules: tuple[tuple[int, Callable[[Any], object]], ...]

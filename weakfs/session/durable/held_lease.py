@@ -30,7 +30,7 @@ ATTEMPTS = 3
 class HeldLease:
     """A lease that is renewed when it is used in its second half.
 
-    That of a session is also renewed while it is not used, until `stop_renewal` is called.
+    The lease of a session is also renewed while the session is not used, until `stop_renewal` is called.
     """
 
     store: EventStore
@@ -86,7 +86,7 @@ def taken(take: TakeLease) -> Steps[Lease]:
 
 
 def given_up(take: TakeLease) -> Steps[None]:
-    """Release a lease that was taken for something that has failed, or whose taking has failed."""
+    """Release a lease that was taken for something that has failed, or that may have been taken by a failed request."""
     # If it cannot be released, it expires.
     with suppress(StorageError):
         # Taken once more, since the answer to the first request may be lost.

@@ -13,7 +13,7 @@ from weakfs.session.transactions.store_requests import Head, TakeLease
 from weakfs.storage.errors import LeaseLost, StorageError
 from weakfs.storage.event_store import AsyncEventStore
 
-# A lease is renewed several times in the time that it lasts, so that one renewal may fail.
+# A lease is renewed several times before it would expire, so that one renewal may fail.
 TIMES = 3
 
 
@@ -37,7 +37,7 @@ def renewed(log: LogState) -> Steps[bool]:
 
 
 def renew_in_thread(log: LogState, seconds: float) -> Callable[[], None]:
-    """Renew the lease of a session from now on, which lasts `seconds`; return the function that ends this."""
+    """Keep renewing the lease of a session, which lasts `seconds`; return a function that stops the renewal."""
     is_over = Event()
     thread = Thread(target=_renew, args=(ref(log), seconds / TIMES, is_over), name="weakfs-lease", daemon=True)
 
@@ -52,7 +52,7 @@ def renew_in_thread(log: LogState, seconds: float) -> Callable[[], None]:
 
 def _renew(session: ref[LogState], pause: float, is_over: Event) -> None:
     while not is_over.wait(pause):
-        # A session that is no longer used must not keep its lease for ever.
+        # A session that is no longer used must not keep its lease forever.
         log = session()
         if log is None or not run(renewed(log), log.store):
             return

@@ -25,7 +25,7 @@ _HEAD = re.compile(rb'\{"format":"weakfs-session","version":[1234],"sha256":"([0
 def with_head(document: JsonObject) -> tuple[int, bytes, Iterable[bytes]]:
     """Return the size of the file for a document, the head that replaces its first brace, and the text after that.
 
-    The text of a large document is made twice: to compute its checksum, and to write it.
+    The text of a large document is generated twice: to compute its checksum, and to write it.
     """
     body, size = sha256(), 0
     kept: list[bytes] = []

@@ -97,7 +97,7 @@ class Runs:
         return logs
 
     def forget(self) -> None:
-        """Discard all waiting events, because the STATE slices go back to another time."""
+        """Discard all waiting events, because the STATE slices go back to an earlier state."""
         self._packed.clear()
         for run in self._waiting.values():
             run.clear()

@@ -3,8 +3,9 @@
 There are temporary and permanent keyframes. Among the newest 2,048 records, there is one every 512, thinned out to one
 every 1,024 in their older half: these cost little, whatever the states are like. A keyframe becomes permanent every
 4,096 records, so that reading any moment replays no more than that. Permanent keyframes are further apart if the states
-differ so much that they would take nearly as much memory as the records. They are packed, so that the garbage collector
-does not have to visit them. Packing 10,000 files takes 15 ms, which is spread over the following records: see `Draft`.
+differ so much that keyframes would take nearly as much memory as the records. They are packed, so that the garbage
+collector does not have to visit them. Packing 10,000 files takes 15 ms, which is spread over the following records: see
+`Draft`.
 
 Some permanent keyframes are lasting: a session file stores them, so that reading a loaded history does not replay all
 of it. Their states are small compared to the records since the previous one.
@@ -117,7 +118,7 @@ class Draft:
 
 @define(eq=False)
 class Keyframes:
-    """The keyframes of one timeline, oldest first. An immutable value: a frozen class takes three times as long."""
+    """The keyframes of one timeline, oldest first. Never changed; a frozen class would take three times as long."""
 
     marks: Log[Mark] = attrs.field(factory=lambda: Log[Mark]())
     # The permanent keyframes.
@@ -163,7 +164,7 @@ class Keyframes:
         """Add a keyframe and thin out the others. `rows` are the records after `base`."""
         made = self
         if made.draft is not None and mark.seq - made.draft.seq >= PATIENCE:
-            # Nobody may be able to complete it: the thread that was doing its steps may be gone.
+            # Perhaps nobody can complete it: the thread that was doing its steps may be gone.
             made = made._with_changes(made.draft.advance() or {})
         draft = made.draft
         if draft is None and mark.seq >= made.due(base):

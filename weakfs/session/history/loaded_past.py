@@ -51,7 +51,7 @@ class Past:
         return evolve(self, seq=seq, lasting=lasting, made=NO_KEYFRAMES)
 
     def suits(self, rules: Rules) -> bool:
-        """Return whether the keyframes are valid under other rules: no event here changes a slice that they add."""
+        """Return whether the keyframes are valid under other rules: no event here changes a slice that these add."""
         more = rules.specs.keys() - (self.slices or ())
         if not more or self.tags is None:
             return not more
@@ -59,7 +59,7 @@ class Past:
         return self.tags.isdisjoint(rules.registry.by_type[type_].tag for type_ in changing)
 
     def nearest(self, rules: Rules, base: Mark, rows: Log[Row], seq: int) -> tuple[Mark | PackedMark, Past]:
-        """Return a keyframe at or before record `seq`, and the past with the keyframes that were made for that.
+        """Return a keyframe at or before record `seq`, and the past with the keyframes that were made to find it.
 
         `rows` are the records after `base`. They are read once, as far as needed.
         """

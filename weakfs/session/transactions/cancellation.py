@@ -1,4 +1,4 @@
-"""Cancellation: ending work from another thread or task, even while its own code hangs."""
+"""Cancellation: stopping work from another thread or task, even while its own code hangs."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Transaction:
         return self.owner[0] == thread and self.owner[1] is task
 
     def refuses(self, session: object) -> bool:
-        """Return whether code that is still running inside may not use a session any more."""
+        """Return whether code that is still running inside must no longer use a session."""
         if self.cancelled is None:
             return False
         return self.session is session or (self._refused is not None and self._refused() is session)

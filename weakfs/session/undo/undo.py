@@ -153,9 +153,9 @@ class Undo(ThreeWay):
         O(1) for a snapshot. A record number costs as much as `at`.
 
         The rollback is itself a record: rolling back to the record before it undoes it, and so does `undo`. Attached
-        filesystems go back too: exactly to a snapshot; to a record, which has no snapshot, by undoing what was changed
-        through the session since then. Processes that work in their files are ended first. If a filesystem fails, all
-        return to their previous state and its error is raised.
+        filesystems go back too: a rollback to a snapshot restores them exactly; a rollback to a record, which has no
+        snapshot, undoes what was changed through the session since then. Processes that work in their files are stopped
+        first. If a filesystem fails, all return to their previous state and its error is raised.
 
         The record's event lists in `foreign` the external files that other programs had changed. With `foreign="keep"`,
         their changes are kept, line by line, and with `"replace"` they are replaced. By default, a rollback to a

@@ -99,7 +99,7 @@ def _message(error: Exception, fs: Filesystem | None) -> str:
     absence = absence_in(error)
     if isinstance(error, MergeConflict):
         if (point := point_of(fs)) is not None:
-            # Records have paths without the mount point, rules have those that calls use.
+            # Paths in records lack the mount point; rules have the paths that calls use.
             error = MergeConflict(tuple(map(point.mounted_conflict, error.conflicts)))
         return error.described(ours="now", theirs="this call", may_show=lambda path: may_show(fs, path))
     if fs is None or absence is None:

@@ -113,11 +113,11 @@ class Call:
         return self.context.cancellation
 
     def perform(self) -> ToolResult[object]:
-        """Make the call; only bugs are raised, after the call was undone and recorded."""
+        """Make the call. Only bugs are raised, and only after the call has been undone and recorded."""
         return run(self._steps())
 
     async def aperform(self, *, in_thread: bool = False) -> ToolResult[object]:
-        """Make the call as `perform` does, awaiting a coroutine function, and the commit if the session does.
+        """Make the call as `perform` does, but await a handler that is a coroutine function, and the commit if need be.
 
         Any other handler runs in this task, or `in_thread`.
         """
@@ -196,7 +196,7 @@ class Call:
         if not tool.read_only:
             self._check_stale(tool, params)
         else:
-            # Taken before the file is read: the caller may not see what another call changes meanwhile.
+            # Taken before the file is read: the caller might not see what another call changes meanwhile.
             path, seen_versions = getattr(params, "path", None), self.seen_versions
             if seen_versions is not None and tool.operation == "read" and isinstance(path, str):
                 self._version = seen_versions.version(self.caller, path)
@@ -381,7 +381,7 @@ class Call:
                 seen_versions.check(self.caller, path, shown_by=self.context.filesystem)
 
     def _remember_changes(self) -> None:
-        """Remember the versions of the files that the call changed, without the changes of others."""
+        """Remember the versions of the files that the call changed, leaving out what others changed."""
         if self.seen_versions is not None and self._records_made:
             self._seen = self.seen_versions.changed(self.caller, self.session._rows_since(self._base))
 
@@ -416,7 +416,7 @@ class Call:
         return [(self._record(result, *numbers), self.call_id), *self._sightings(result)]
 
     def _records(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
-        """Return the same events for a call whose changes were committed or undone before."""
+        """Return the same events for a call whose changes have already been committed or undone."""
         return [(self._record(result, *self._numbers(line)), self.call_id), *self._sightings(result)]
 
     def _sightings(self, result: ToolResult[object]) -> list[tuple[object, str | None]]:

@@ -75,7 +75,7 @@ def _refuse_constant(name: str) -> object:
 def recorded(value: object) -> str | bytes:
     """Return `value` as JSON: text up to 1 KiB of UTF-8, else bytes. A note replaces what JSON cannot hold."""
     data = _encode(value)
-    # A copy: what orjson returns takes up to ten times the memory of its bytes for as long as it lives.
+    # A copy, because the object that orjson returns takes up to ten times the memory of its bytes.
     return bytes(memoryview(data)) if len(data) > INLINE else data.decode()
 
 

@@ -1,4 +1,4 @@
-"""An index of changes by calls that have a caller: calls without one must not undo them."""
+"""An index of the changes by calls that have a caller: calls without a caller must not undo these changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CallerChanges:
 
     It begins with the records after its creation and reads each of them once: searching the history would take longer
     with every call. It does not read the records of an open transaction, which may be rolled back or renumbered; code
-    inside that transaction goes through them each time. Thread-safe.
+    inside that transaction reads those each time. Thread-safe.
     """
 
     def __init__(self, session: Session, filesystem: str, named: Callable[[str], str] = str) -> None:

@@ -95,7 +95,7 @@ class ExternalCall:
     _context: Context = field(factory=copy_context, init=False)
     _files: AbstractContextManager[Checkout] | None = field(default=None, init=False)
     _checkout: Checkout | None = field(default=None, init=False)
-    # The cancellation of the task that awaits the call. The rest of the call is then performed without another one.
+    # The cancellation of the task that awaits the call. After it, the rest of the call can no longer be cancelled.
     _cancelled: CancelledError | None = field(default=None, init=False)
 
     @classmethod
@@ -202,7 +202,7 @@ class ExternalCall:
 
     def _beginning(self) -> Steps[None]:
         if self._steps is not None:
-            raise RuntimeError(f"the call of {self._call.name!r} has already begun; make another one for each call")
+            raise RuntimeError(f"the call of {self._call.name!r} has already begun; make an external call for each")
         self._steps = self._call._steps()
         yield from self._go_on(self._resumed(next, self._steps))
 
@@ -232,7 +232,7 @@ class ExternalCall:
         yield from self._go_on(step)
 
     def _go_on(self, step: Step | None) -> Steps[None]:
-        """Perform the steps of the call until its work begins, or the call has ended."""
+        """Perform the steps of the call until its work begins or the call has ended."""
         steps = cast("Steps[ToolResult[object]]", self._steps)
         while step is not None:
             is_work = step[0] == self._call._handle
@@ -285,7 +285,7 @@ class ExternalCall:
         return self._steps, self._files
 
     def _in_context(self, work: Step | Callable[[], object]) -> Step:
-        """Return the step that does some work in the context of the call; an event loop runs a function in a thread."""
+        """Return a step that works in the context of the call; on an event loop, a function runs in a thread."""
         if isinstance(work, tuple):
             return partial(self._context.run, work[0]), partial(self._awaited, work)
         return partial(self._context.run, work), partial(self._in_thread, work)
@@ -318,7 +318,7 @@ class ExternalCall:
             return await asyncio.shield(future)
         except asyncio.CancelledError as error:
             self._cancelled = error
-            # Undone once the work has ended: it may be using the journals of the files.
+            # The call is undone only once the work has ended, which may be using the journals of the files.
             self._call.cancellation.request("the call was cancelled")
             await ended(future)
             # Retrieved so that asyncio does not report it as never retrieved.

@@ -54,7 +54,7 @@ class FinishedCalls:
                     log, line = session._log, session._trunk
                     if log is None or not log.catch_up(session):
                         raise
-                    # Excludes calls of the active transaction, which began before.
+                    # Leaves out the calls of the active transaction, which began earlier.
                     values, records = self._values(line.logs), Records(session._rules, line.rows, line.dropped)
                 session._notify()
 
@@ -90,7 +90,7 @@ class FinishedCalls:
             log = self._session._log
             if log is None or not log.is_behind:
                 raise
-            # The commit will conflict with the compaction, and look again if it is merged.
+            # The commit will conflict with the compaction; if it is merged, it searches again.
             return None
         for call in later:
             if _is(call, call_id, tool, arguments):
@@ -131,7 +131,7 @@ def is_in_effect(call: ToolCall, records: Records) -> bool:
 
 
 def recorded_answer(call: ToolCall, kind: type[Receipt]) -> ToolResult[object]:
-    """Return the recorded answer to a call; its value is a receipt of this class if the record fits it."""
+    """Return the recorded answer to a call; its value is a receipt of this class if the record fits the class."""
     import cattrs
 
     converter = cattrs.Converter(forbid_extra_keys=True)

@@ -1,4 +1,4 @@
-"""Handlers that run programs on the host: two scans of the files find what changed meanwhile."""
+"""Handlers that run programs on the host: two scans of the files find what changed in between."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _leave(files: Any, error: BaseException) -> None:
 
 
 async def _in_thread(context: Context, work: Callable[[], T]) -> T:
-    """Run a function in a thread. If this task is cancelled, wait for its end: nothing else can use the context."""
+    """Run a function in a thread, and wait for it even if this task is cancelled: nothing else can use the context."""
     import asyncio
 
     return await shielded(asyncio.get_running_loop().run_in_executor(None, context.run, work))

@@ -105,7 +105,7 @@ class SeenVersions:
                 self._anonymous.popitem(last=False)
 
     def sighting(self, caller: str, path: str, version: Version, *, seq: int) -> FileSeen | None:
-        """Return the event of a caller seeing a version of a file after record `seq`; `None` if that is recorded."""
+        """Return the event that a caller saw a version of a file after record `seq`; `None` if already recorded."""
         known = self._sight(caller, path)
         if isinstance(version, bytearray) or (known is not None and known[0] == version):
             return None
@@ -146,7 +146,7 @@ class SeenVersions:
         if sight is None or _is_same(sight[0], now):
             return
         last = self._by_callers.newest(path, sight[1]) if caller is None else self._last_change(caller, path, sight[1])
-        # If a rollback removed the file, and not another caller, creating it again overwrites nothing.
+        # If the file was removed by a rollback, and not by another caller, creating it again overwrites nothing.
         if last is None and (caller is None or now is None):
             return
         is_shown = shown_by is not None and may_show(shown_by, path)

@@ -43,7 +43,7 @@ class ApplyPatchParams:
 class ApplyPatchReceipt(Receipt):
     """The changes that were made, or with `dry_run` those that would be made.
 
-    `changed_paths` are in the order of the patch; a move has the old path and the new one. `replaced` are the paths of
+    `changed_paths` are in the order of the patch; a move adds the old path and the new one. `replaced` are the paths of
     existing files that were replaced. `inexact` has a note about each hunk that did not match exactly. If the patch was
     refused, `errors` has at most ten messages.
     """

@@ -99,7 +99,7 @@ def cp_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
 
 
 def _path_of(fs: Filesystem, path: str) -> str:
-    """Return the canonical path of an entry; if there is none, the path unchanged: the change then raises the error."""
+    """Return the canonical path of an entry; a missing one is returned unchanged, and the change raises the error."""
     return fs.stat(path).path if fs.exists(path) else path
 
 

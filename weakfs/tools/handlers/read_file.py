@@ -25,7 +25,7 @@ from weakfs.tools.tool import Tool
 
 # 5 MiB in base64, the largest image that all providers accept.
 MAX_IMAGE = 3_932_160
-# The longest signature at the start of the image formats that models accept, in bytes.
+# The length in bytes of the longest signature with which a file in an accepted image format begins.
 SIGNATURE = 16
 
 

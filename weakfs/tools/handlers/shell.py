@@ -42,7 +42,7 @@ MAX_TIMEOUT = 600
 # What a model should know about paths in commands without a sandbox.
 UNSANDBOXED = " Use relative paths for these files: an absolute one may refer to another file on the machine."
 
-# Reading back the changes may take the rest of the command's time, but at least this many seconds, so that a command
+# Reading back the changes may take the rest of the command's time, and in any case this many seconds, so that a command
 # that ends just in time is not undone.
 READING_BACK = 5.0
 
@@ -63,8 +63,8 @@ class ShellReceipt(Receipt):
     """How the command ended, what it printed, and what it changed.
 
     `exit_code` is `None` if the command was killed before it finished, and 128 + n if signal n killed it. The middle of
-    long output is left out, and `truncated` is then true; output too large for a capability is a reference.
-    `changed_paths` are canonical and sorted; empty if the call failed, whatever the command did until then.
+    long output is left out, and `truncated` is then true; output that is too large for a capability is replaced by a
+    reference. `changed_paths` are canonical and sorted; empty if the call failed, whatever the command did until then.
     `unsandboxed_because` says why there was no sandbox. `limits_hit` names the limits of the sandbox that the command
     seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the entries from which
     set-uid or set-gid bits left by the command were removed.
@@ -87,8 +87,8 @@ class ShellOptions(CommandOptions):
     """Options for `shell`, set by the runtime and never by a model; see also `CommandOptions`.
 
     `max_output` bounds each of the two streams, in bytes; times are in seconds. A command may leave `max_new_entries`
-    new files and directories, and new and changed files of `max_changed_bytes` in all; one that leaves more fails, and
-    everything that it did is undone.
+    new files and directories, and new and changed files of `max_changed_bytes` in all; a command that leaves more
+    fails, and everything that it did is undone.
     """
 
     timeout: float = DEFAULT_TIMEOUT

@@ -3,7 +3,8 @@
 A restricted handler gets a `GuardedFilesystem` as its `context.filesystem`, so that custom tools follow the same rules
 as the built-in ones.
 
-Names are imported from their modules when they are first used: a call without capability and policy needs none.
+Names are imported from their modules when they are first used: a call without a capability or a policy needs none of
+them.
 """
 
 from typing import TYPE_CHECKING

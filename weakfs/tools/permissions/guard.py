@@ -68,7 +68,7 @@ def check_shows_size(filesystem: Filesystem | None, path: str) -> None:
 def check_may_show(filesystem: Filesystem | None, path: str) -> None:
     """Raise `PermissionError` if no answer may quote a file, for answers that consist of its contents alone."""
     if not may_show(filesystem, path):
-        # Imported here because it takes time, and most calls do not need it.
+        # Imported here because the import takes time and most calls do not need it.
         from weakfs.filesystem.errors import fault
 
         raise fault(

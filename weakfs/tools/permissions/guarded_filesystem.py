@@ -187,7 +187,7 @@ class GuardedFilesystem:
             self._check_taken_back(path)
 
     def _check_taken_back(self, path: str) -> None:
-        """Raise `PermissionError` unless an entry may be read and changed, as a merge of its versions does."""
+        """Raise `PermissionError` unless an entry may be read and changed, which merging its versions requires."""
         self._access.check("write", path)
         denied = self._access.denial("read", path)
         if denied is not None:

@@ -95,7 +95,7 @@ def reader(params: type, parameters: Sequence[Parameter], aliases: Mapping[str, 
     def read(arguments: object) -> object:
         problems: list[str] = []
         if made_at_once and type(arguments) is dict:
-            # Valid arguments take this fast path, in a third of the time of the careful one below.
+            # Valid arguments take this fast path, which takes a third of the time of the careful one below.
             values: dict[str, object] = {}
             given = cast("dict[object, object]", arguments)
             for key, value in given.items():
@@ -273,7 +273,7 @@ def _union(readers: Sequence[Reader]) -> Reader:
             if not wrong:
                 return result
             found.append(wrong)
-        # Report the problems of the first type: most unions have only one besides null.
+        # Report the problems of the first type: most unions have only one type besides null.
         problems.extend(found[0])
         return value
 

@@ -157,7 +157,7 @@ def dispatch_tool_call(
     timeout: float | None = None,
     budget_tracker: object = None,
 ) -> ToolResult[object]:
-    """Make a call of one of a prompt's tools, on the filesystem of the section that provides it.
+    """Call one of a prompt's tools, on the filesystem of the section that provides it.
 
     A section without a filesystem uses the prompt's; if there is none, handlers that need one fail. The handler finds
     the prompt, the rendered prompt, `adapter`, `deadline` and `budget_tracker` in its context. Otherwise the call works

@@ -44,8 +44,8 @@ from weakfs.storage.event_store import Checkpoint, EventStore
 # A checkpoint is due when the frames since the last one take up at least `LEAST` bytes, and `FACTOR` times its size.
 LEAST = 4 << 20
 FACTOR = 2
-# An automatic checkpoint is postponed if its copies, with those of the checkpoint that it replaces, would take up more
-# than one in this many of the bytes of frames and contents.
+# An automatic checkpoint is postponed if its copies, with those of the checkpoint that it replaces, would make up more
+# than 1 / `COPY_SHARE` of the bytes of frames and contents.
 COPY_SHARE = 4
 # Contents are stored in batches of about this many bytes.
 BATCH = 8 << 20

@@ -1,4 +1,4 @@
-"""LOG slices in checkpoints: values that are events of the history, and the heads of values that no longer are.
+"""LOG slices in checkpoints: values that are events of the history, and heads, which hold values that no longer are.
 
 Events, such as tool calls, are referred to by their place in the history. A compaction without `keep_calls` drops
 records and keeps calls: these values go into their own documents, oldest first, to which every later checkpoint refers.

@@ -28,7 +28,8 @@ Note = tuple[int, Frame, int]
 def retract(log: LogState, session: SessionTrunk) -> None:
     """Treat the change that was stored last as failed if the session was interrupted before it adopted it.
 
-    A signal such as Ctrl-C can come between the two. The next frame would follow a record that is not in the session.
+    A signal such as Ctrl-C can arrive between storing and adopting a change. The next frame would then follow a record
+    that is not in the session.
     """
     if log.stored_last is None:
         return

@@ -79,7 +79,7 @@ def was_stored_anywhere(place: CommitPlace) -> bool:
         return run(was_stored(store.url, place), store)
     except StorageError as error:
         raise StorageError(
-            f"cannot ask the storage {place.url!r} of session {place.stream!r}: {error}; {remedy}"
+            f"cannot query the storage {place.url!r} of session {place.stream!r}: {error}; {remedy}"
         ) from error
     finally:
         store.close()

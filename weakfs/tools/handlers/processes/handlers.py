@@ -197,7 +197,7 @@ def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
         Tool(
             "process_start",
             "Start a shell command that keeps running after the call, such as a server, and return its process_id. "
-            "Its changes stay even if later calls fail; restoring a snapshot ends it."
+            "Its changes stay even if later calls fail; restoring a snapshot stops it."
             + ("" if options.sandbox == "required" else UNSANDBOXED),
             ProcessStartParams,
             partial(process_start_handler, options=options),

@@ -35,8 +35,8 @@ class ProcessOutputReceipt(ProcessReceipt):
     """What a process printed: standard output and standard error, interleaved.
 
     `output` is the text from position `since` to `next`; positions count the bytes of the whole output, which has
-    `total` bytes. Output too large for a capability is a reference. `dropped` is the number of bytes before it that are
-    no longer stored.
+    `total` bytes. Output that is too large for a capability is replaced by a reference. `dropped` is the number of
+    bytes before it that are no longer stored.
     """
 
     output: str | BlobReference | None = None
