@@ -224,7 +224,7 @@ def test_answers_to_repeated_ids_are_joined_in_order() -> None:
     transcript = damaged("repeated-ids")
 
     assert [call.recorded for call in transcript.calls] == ["first", "second", "third"]
-    assert transcript.skipped == (Skipped(5, "an answer to 'c1': no call above with that id waits for one"),)
+    assert transcript.skipped == (Skipped(5, "an answer to 'c1': no call above with that id is waiting for one"),)
 
 
 def test_answers_may_come_late_and_in_another_order(tmp_path: Path) -> None:

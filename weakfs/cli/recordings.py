@@ -21,8 +21,8 @@ from weakfs.transcripts.comparison import Verdict
 def session_of_recording(file: str) -> Session | None:
     """Return the session that a recording describes, or `None` if the file has no call in a known format.
 
-    Its calls are performed in memory as `weakfs run` performs them: on the files as they were, without shell commands.
-    The session has the times of the recording, and the name of the file as its id.
+    Its calls are run in memory, as `weakfs run` runs them: on the files as they were, without shell commands. The
+    session has the times of the recording, and the name of the file as its id.
     """
     with as_failure(f"read the recorded session {file!r}"), open_transcript(file) as transcript:
         if not len(transcript):

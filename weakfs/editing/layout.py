@@ -21,7 +21,7 @@ from weakfs.reducers.merging.line_merge import TooMuchWork, matches
 # The start and stop of a line in the file, without the white space around it.
 Spot = tuple[int, int]
 
-# White space before a line that is longer than this does not count as indentation.
+# White space of more characters than this before a line does not count as indentation.
 LONGEST_INDENT = 1000
 # The number of characters before and after a match that are examined for the file's step of indentation.
 NEARBY = 4000

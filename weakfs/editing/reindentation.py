@@ -182,7 +182,7 @@ class Reindentation:
         self._check_order()
 
     def _check_own(self) -> None:
-        """Raise `DoubtfulIndentation` if the new text seems to have the file's indentation, and the old one has not."""
+        """Raise `DoubtfulIndentation` if the new text, unlike the old one, seems to have the file's indentation."""
         if self.are_lines or self.hangs or not self.new:
             return
         found = self._kept_as_in_file() or self._outermost_as_in_file()

@@ -30,12 +30,12 @@ def canonical_path(fs: object, path: str | os.PathLike[str]) -> str:
 
 
 def by_canonical_paths(fs: F) -> F:
-    """Return a filesystem for paths that it returned itself, and takes none of them for a path on the host.
+    """Return the same files for paths taken from results, none of which is then taken for a path on the host.
 
-    Below a host root `/app`, the canonical path `/app/main.py` is the file `/app/app/main.py`, and as an argument
-    `/app/main.py`.
+    Below a host root `/app`, the canonical path `/app/main.py` is the file `/app/app/main.py`, but as an argument it
+    means the file `/app/main.py`.
     """
-    # Of the class: a wrapper that passes unknown attributes on would be left out.
+    # Looked up on the class, because a wrapper that passes unknown attributes on would return the unwrapped filesystem.
     make: Callable[[F], F] | None = getattr(type(fs), "_by_canonical_paths", None)
     return fs if make is None else make(fs)
 

@@ -79,7 +79,7 @@ class _Discarded(Exception):
 
 
 class _Text(io.TextIOWrapper):
-    """Text that is written to a stream; if the block raises, nothing is."""
+    """Text that is written to a stream; if the block raises, nothing is written."""
 
     def __init__(self, stream: Any, **options: Any) -> None:
         self._stream = stream

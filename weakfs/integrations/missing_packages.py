@@ -13,8 +13,8 @@ def needed(
     """Import from the package that an integration needs; if that fails, the error names the extra to install.
 
     `modules` are the top-level modules that may be missing, or too old to have a name. The package, its module and the
-    extra are called like the integration unless they are given. With `at_least`, the error says that an older version
-    does not work.
+    extra have the integration's name unless they are given. With `at_least`, the error says that an older version does
+    not work.
     """
     extra = integration.replace("_", "-")
     try:

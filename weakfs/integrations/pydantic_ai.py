@@ -31,7 +31,7 @@ with needed("pydantic_ai", package="pydantic-ai-slim", at_least="2.60"):
 
 __all__ = ["RunConflict", "SessionToolset"]
 
-# How often in a row a model may retry a tool with wrong arguments before the run fails.
+# How many times in a row a model may retry a tool with wrong arguments before the run fails.
 MAX_RETRIES = 3
 
 # The key under which each provider's definitions have the schema of the arguments.

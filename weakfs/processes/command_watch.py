@@ -24,7 +24,7 @@ _DRAINING = 1.0
 
 
 class StopEvent:
-    """An event with which another thread can end a command."""
+    """An event with which another thread can stop a command."""
 
     def __init__(self) -> None:
         self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -38,7 +38,7 @@ class StopEvent:
         os.close(self.descriptor)
 
     def set(self) -> None:
-        """End the command that is watched with this event, now or as soon as there is one."""
+        """Stop the command that is watched with this event, now or as soon as there is one."""
         os.eventfd_write(self.descriptor, 1)
 
 
@@ -99,7 +99,7 @@ class Watch:
     def _read(self, seconds: float, enough: Callable[[], bool]) -> None:
         """Read for `seconds`, until `enough` returns true, or until all pipes are closed.
 
-        What is already in the pipes is read even if the time is over: this process may not have run for a while.
+        What is already in the pipes is read even if the time is up: this process may not have run for a while.
         """
         until = monotonic() + seconds
         is_over = False

@@ -135,7 +135,7 @@ class Running:
     def end(self, status: Status) -> int:
         """Make sure that no process of the command is running any more, and return the supervisor's exit code.
 
-        The supervisor reports the processes that it could not end.
+        The supervisor reports the processes that it could not kill.
         """
         self.stop()
         try:
@@ -154,7 +154,7 @@ class Running:
         return self.process.returncode
 
     def stop(self) -> None:
-        """Have the supervisor end everything; return immediately."""
+        """Have the supervisor terminate everything; return immediately."""
         assert self.process.stdin is not None
         with suppress(OSError, ValueError):
             self.process.stdin.write(b"\n")

@@ -9,8 +9,8 @@ from weakfs.class_decorators import frozen
 GIB = 1 << 30
 
 # Sets the limit on processes, then executes the command. It runs inside the sandbox, because the kernel compares the
-# limit with the processes of the user namespace that it is set in: set outside, it would count all of the user's
-# processes on the machine. bash and zsh call the limit -u, dash and ash -p.
+# limit with the processes of the user namespace in which it is set: if it were set outside, it would count all of the
+# user's processes on the machine. bash and zsh call the limit -u, dash and ash -p.
 _SET_PROCESSES = 'ulimit -u "$1" 2>/dev/null || ulimit -p "$1" 2>/dev/null; shift; exec "$@"'
 
 # The words with which programs report that a limit was reached, and the signals that the kernel sends.

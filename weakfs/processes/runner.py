@@ -151,7 +151,7 @@ def run_command(
         raise fault(
             OSError,
             errno.EBUSY,
-            f"cannot end the command: {status.left} of its processes could not be killed; kill them by hand",
+            f"cannot stop the command: {status.left} of its processes could not be killed; kill them by hand",
         )
     if status.failure is not None:
         raise fault(

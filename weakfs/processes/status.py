@@ -11,7 +11,7 @@ class Status:
 
     `started` is the id of the supervisor's child, which is the command or bubblewrap, and `ended` its exit code.
     `first` is the id of the first process in the sandbox, `exit_code` the exit code of the command in it. `failure`
-    says why nothing could be started, `left` how many processes could not be ended, and `exceeded` which limit the
+    says why nothing could be started, `left` how many processes could not be killed, and `exceeded` which limit the
     command was killed for.
     """
 

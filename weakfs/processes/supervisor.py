@@ -2,8 +2,8 @@
 
 A script that uses only the standard library: `python -I -S supervisor.py STATUS_FD`. The first line of its standard
 input is the job. A held job waits for the line "begin". Later lines are numbers of signals for the command's process
-group; an empty line or SIGTERM ends the command, and "kill" ends it without a grace period, as does the end of the
-input. That means that the runtime has died, and the next one may be about to undo the changes of the command. Events
+group; an empty line or SIGTERM terminates the command, and "kill" does so without a grace period. So does the end of
+the input: it means that the runtime has died, and the next one may be about to undo the changes of the command. Events
 are reported on STATUS_FD as JSON, one per line; bubblewrap reports others there.
 
 On Linux the script adopts every process that the command leaves behind, including those that started their own session,
@@ -182,7 +182,7 @@ class _Census:
             with suppress(OSError):
                 if sum(name.isdigit() for name in os.listdir(self._proc)) > self._most:
                     _tell(self._status, {"exceeded": "max_processes"})
-                    # Killing bubblewrap ends the first process of the sandbox, which ends all others.
+                    # Killing bubblewrap ends the first process of the sandbox, and with it all others.
                     os.kill(self._child, signal.SIGKILL)
 
     def _open(self) -> int:
@@ -210,7 +210,7 @@ def _seconds(value: object) -> float:
 def _wait_for(
     child: int, woken: int, control: _Control, census: _Census | None, *, is_sandbox: bool
 ) -> tuple[int | None, bool]:
-    """Wait for the command to end and return its exit code as a shell would; `None` if it must be ended.
+    """Wait for the command to end and return its exit code as a shell would; `None` if it must be killed.
 
     The second value is true if it gets no grace period, for instance because nothing waits for it any more.
     """
@@ -291,7 +291,7 @@ def _children(parent: int) -> list[int]:
 
 
 def _end_all(child: int, woken: int, grace: float, killing: float) -> int:
-    """End every remaining process, with SIGTERM and then SIGKILL; return how many could not be killed."""
+    """Terminate every remaining process, with SIGTERM and then SIGKILL; return how many could not be killed."""
     asked: set[int] = set()
     until = time.monotonic() + grace
     # The time is counted from the first SIGKILL, since this process itself may not have run for a while.

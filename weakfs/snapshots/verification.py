@@ -23,14 +23,14 @@ class Verified(ContentSource, Protocol):
 
 
 class Verification:
-    """Reads each content of a store once, however many snapshots need it."""
+    """Reads each blob of a store once, however many snapshots need it."""
 
     def __init__(self, store: Verified) -> None:
         self._store = store
         self._sound: set[bytes] = set()
 
     def damage(self, snapshot: StoredSnapshot) -> str | None:
-        """Return what is damaged or missing of a snapshot; `None` if it can be restored."""
+        """Return what is damaged or missing in a snapshot; `None` if it can be restored."""
         try:
             tree = self._store.tree(snapshot)
             if snapshot.kind == "tar":

@@ -43,13 +43,13 @@ class StreamConflict(StorageError):
             + (
                 f"; read what follows frame {expected} first"
                 if actual >= expected
-                else ", as if it was deleted; read it from the beginning"
+                else ", as if it had been deleted; read it from the beginning"
             )
         )
 
 
 class LeaseLost(StorageError):
-    """Another writer holds the lease of the stream, `owner` if it is known; nothing was changed."""
+    """Another writer, `owner` if it is known, holds the lease of the stream; nothing was changed."""
 
     def __init__(self, message: str, *, owner: str = "") -> None:
         self.owner = owner

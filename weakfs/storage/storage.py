@@ -78,7 +78,7 @@ class Storage(Protocol):
         ...
 
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the values of the keys among these that are set."""
+        """Return the values of these keys, except those that are not set."""
         ...
 
     def set_many(self, values: Mapping[str, bytes]) -> None:

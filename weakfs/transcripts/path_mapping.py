@@ -32,8 +32,8 @@ def below_root(path: str, source: Source, *, workdir: str | None = None) -> str:
 
     The session's directory is `/`. Another working tree of the session's repository is `/.worktrees/NAME`, where NAME
     is the name of its directory: `/x/repo-feature/a` is `/.worktrees/repo-feature/a` in a session that began in
-    `/x/repo`. One inside the session's directory keeps its place there. If two have the same name, the second is
-    NAME-2. Relative paths start in `workdir`, or else in the session's current directory at that moment.
+    `/x/repo`. A working tree inside the session's directory keeps its place there. If two have the same name, the
+    second is NAME-2. Relative paths start in `workdir`, or else in the session's current directory at that moment.
     """
     if "\0" in path:
         raise Outside("the path contains a NUL")

@@ -264,7 +264,7 @@ class _Index:
                 self._skip(at.file, one)
             elif not self.calls.join(one, at, self._now) and name not in PROGRAMS:
                 # Programs also record answers to other calls, and files may be truncated anywhere.
-                reason = f"an answer to {short_repr(one.call_id)}: no call above with that id waits for one"
+                reason = f"an answer to {short_repr(one.call_id)}: no call above with that id is waiting for one"
                 self._skip(at.file, Skipped(at.line, reason))
 
     def _skip(self, number: int, skipped: Skipped) -> None:

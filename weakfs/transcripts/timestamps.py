@@ -75,7 +75,7 @@ class RecordedClock:
         self._move(call.made_at)
 
     def start(self, call: TranscriptCall) -> None:
-        """Show the time at which a call was made once, and then the time at which it was answered."""
+        """Show the time at which a call was made, but only once, and after that the time at which it was answered."""
         self._move(call.made_at)
         self._started = call.made_at
         self._move(call.answered_at)

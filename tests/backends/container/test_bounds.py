@@ -27,7 +27,9 @@ def test_a_monitor_that_cannot_be_killed_is_an_error(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(conmon, "_watches", lambda *_: True)
     monkeypatch.setattr(conmon, "_kill", killed.append)
     monkeypatch.setattr(conmon, "ENDING", 0.0)
-    with pytest.raises(PodmanError, match="cannot end the container '0123456789ab': its monitor, process 7, cannot be"):
+    with pytest.raises(
+        PodmanError, match="cannot stop the container '0123456789ab': its monitor, process 7, cannot be"
+    ):
         conmon.end_monitors("0123456789abcdef")
     assert killed == [7]
 

@@ -288,7 +288,7 @@ def test_a_restore_says_which_processes_it_ended(work: Workspace) -> None:
     assert not work.files.restore(snapshot, dry_run=True).notes
     report = work.files.restore(snapshot)
 
-    assert [str(note) for note in report.notes] == [f"/: process {process} was ended first"]
+    assert [str(note) for note in report.notes] == [f"/: process {process} was stopped first"]
     assert not (work.place / "log").exists()
 
 

@@ -137,13 +137,13 @@ class HostExternal:
         self._filesystem, self.root = filesystem, root
 
     def quiesce(self) -> None:
-        """End the processes that work in the directory, and record what they changed."""
+        """Stop the processes that work in the directory, and record what they changed."""
         ended = self._filesystem.background.end_all("the session was rolled back")
         if ended:
-            logger.warning("ended processes in %s before a rollback: %s", self.root.path, ", ".join(ended))
+            logger.warning("stopped processes in %s before a rollback: %s", self.root.path, ", ".join(ended))
 
     def release(self) -> None:
-        """End the processes that the session started in the directory."""
+        """Stop the processes that the session started in the directory."""
         self._filesystem.background.end_own("its session was closed")
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:

@@ -56,8 +56,8 @@ class HostFilesystem(HostFiles):
     programs that work in `root` should use the same one. For a directory that was moved, pass the `filesystem_id` that
     its session knows. Work that a killed process left unfinished is undone when the root is next opened for writing.
 
-    A path below `root` on the host is accepted as well, and an absolute path that could be one is always taken for it.
-    So the file `/app/app/main.py` of the root `/app`, which is `/app/main.py` in results, has to be named
+    A path below `root` on the host is accepted as well, and an absolute path that could be such a path is always taken
+    as one. So the file `/app/app/main.py` of the root `/app`, which is `/app/main.py` in results, has to be named
     `app/main.py`: without the first slash, a path from a result is never taken for another one.
 
     Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory, and `OSError` (ENOTSUP) on systems
@@ -256,7 +256,7 @@ class HostFilesystem(HostFiles):
             else:
                 self._session._check_writable()
                 ended = self.background.end_all("the files were restored")
-                notes = tuple(Note("/", f"process {one} was ended first") for one in ended)
+                notes = tuple(Note("/", f"process {one} was stopped first") for one in ended)
                 with self._work("restore", self.root, ()) as work:
                     mark = len(work.journal.notes)
                     before = self._root.restore_to(work.journal, wanted)

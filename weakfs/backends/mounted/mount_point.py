@@ -69,7 +69,7 @@ class MountPoint:
         return attrs.evolve(note, path=self.mounted(note.path))
 
     def mounted_conflict(self, entry: ConflictEntry) -> ConflictEntry:
-        """Return a conflict with mounted paths; one of a slice without paths has the slice's tag, which stays."""
+        """Return a conflict with mounted paths; that of a slice without paths keeps the slice's tag."""
         return attrs.evolve(
             entry,
             path=self.mounted(entry.path) if entry.path.startswith("/") else entry.path,

@@ -75,7 +75,7 @@ class Hunk:
         return [line[1:] for line in self.lines if line[0] != "-"]
 
     def with_context_unmarked(self, numbers: Container[int]) -> Hunk:
-        """Return the hunk with the marks of these of its lines, if they are context, taken as part of the lines."""
+        """Return the hunk with the marks of these lines, as far as they are context, as part of the lines."""
         lines = tuple(
             " " + line if line[0] == " " and line[1:] and at in numbers and at not in self.unmarked else line
             for at, line in enumerate(self.lines)

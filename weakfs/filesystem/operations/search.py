@@ -77,12 +77,12 @@ class Searching(Reading):
     ) -> GrepResult:
         """Find the lines that match a regular expression (RE2 syntax), in files below a directory or in one file.
 
-        Returns one match per line, by path, then line. `glob` selects files. Hidden files are searched too; if
-        `hidden` is false, only those that `glob` or `path` names. Binary files, links, FIFOs and the like are not
-        searched. `max_matches=None` means `limits.max_grep_matches`, -1 for all. The search stops when the maximum is
-        exceeded: `files_searched` and `binary_skipped` count up to that file. `max_per_file` bounds the matches of each
-        file. With `multiline`, a match may span lines, and `.` matches a line break; a match then contains all of its
-        lines, and a file has at most 1,000 matches. Raises `ValueError` for an expression that the engine does not
+        Returns one match per line, by path, then line. `glob` selects files. Hidden files are searched too; if `hidden`
+        is false, only those that `glob` or `path` names. Binary files, links, FIFOs and the like are not searched.
+        `max_matches=None` means `limits.max_grep_matches`, and -1 means all matches. The search stops when the maximum
+        is exceeded: `files_searched` and `binary_skipped` count up to that file. `max_per_file` bounds the matches of
+        each file. With `multiline`, a match may span lines, and `.` matches a line break; a match then contains all of
+        its lines, and a file has at most 1,000 matches. Raises `ValueError` for an expression that the engine does not
         support. Linear in the size of what is searched.
         """
         most = self.limits.max_grep_matches if max_matches is None else max_matches

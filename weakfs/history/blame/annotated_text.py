@@ -34,7 +34,7 @@ class AnnotatedText:
     """A text and the origin of each of its lines. Lines end at `\\n` only."""
 
     blocks: tuple[Block, ...]
-    # The size from which a block is divided.
+    # The size at which a block is divided.
     block_size: int
 
     @classmethod

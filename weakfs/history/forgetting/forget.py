@@ -82,8 +82,8 @@ def forget(
 
     Give either `path` or `text`. The placeholder is as long as what it replaces, and begins with `[forgotten]`. A text
     is replaced everywhere: in contents, records, states, snapshots, names and calls, whether it is stored literally,
-    escaped in JSON, in base64 or in hexadecimal. A text that edits built from pieces is replaced from the record that
-    completed it; the pieces before that remain. For a path, all contents that were ever there are replaced, even at
+    escaped in JSON, in base64 or in hexadecimal. If several edits built up a text, it is replaced from the record that
+    completed it on; the pieces before that remain. For a path, all contents that were ever there are replaced, even at
     other paths if the file was copied or moved, and so is the text of calls that worked on it; other contents that
     quote it remain, so use `text` for them.
 

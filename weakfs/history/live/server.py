@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (SessionError, OSError, ValueError) as error:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         except Exception as error:
-            # The page shows this message; without an answer it would look as if the server had ended.
+            # The page shows this message; without an answer it would look as if the server had stopped.
             message = (
                 f"internal error: {type(error).__name__}: {error}; reload the page, and report it if it happens again"
             )

@@ -54,9 +54,9 @@ class Retention:
 class Holder:
     """A holder of contents: the current files, the records, the calls or one snapshot.
 
-    `bytes` is the size of everything that it holds, `exclusive` the size of what nothing else holds, which dropping it
-    alone would free. For a snapshot in a store, `bytes` is the size of its files, and `exclusive` the size of what is
-    stored for it alone. `at` is the time of a snapshot, in nanoseconds; `name` is its id.
+    `bytes` is the size of everything that it holds, `exclusive` the size of what nothing else holds, that is, of what
+    dropping this holder alone would free. For a snapshot in a store, `bytes` is the size of its files, and `exclusive`
+    the size of what is stored for it alone. `at` is the time of a snapshot, in nanoseconds; `name` is its id.
     """
 
     kind: HolderKind

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
-# How long to wait for a server to start, in seconds: less than the minute after which Claude Code ends a hook.
+# How long to wait for a server to start, in seconds: less than the minute after which Claude Code stops a hook.
 PATIENCE = 45.0
 WAIT = 0.02
 

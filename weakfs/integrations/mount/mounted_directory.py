@@ -1,4 +1,4 @@
-"""Mounting: starting and ending the FUSE loop in a thread, and checkouts that are the mount itself."""
+"""Mounting: starting and stopping the FUSE loop in a thread, and checkouts that are the mount itself."""
 
 from __future__ import annotations
 

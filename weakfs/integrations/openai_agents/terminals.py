@@ -83,7 +83,7 @@ class Terminals:
     async def start(self, command: str, environment: dict[str, str], *, tty: bool) -> int:
         """Start a command and return its number. Raises `ExecTransportError`.
 
-        If this is cancelled, the command is ended: nobody would know its number.
+        If this is cancelled, the command is terminated: nobody would know its number.
         """
         starting = asyncio.ensure_future(self._start(command, environment, tty=tty))
         cancelled = await ended(starting)
@@ -113,7 +113,7 @@ class Terminals:
     async def begun(self, number: int, *, seconds: float | None, max_tokens: int | None) -> PtyExecUpdate:
         """Return what a newly started command printed until it ended or the time was up.
 
-        If this is cancelled, the command is ended: nobody has received its number.
+        If this is cancelled, the command is terminated: nobody has received its number.
         """
         asked = int((START_YIELD if seconds is None else seconds) * 1000)
         try:
@@ -159,13 +159,13 @@ class Terminals:
         return await self._update(number, wait, max_tokens)
 
     async def end(self, number: int, reason: str) -> None:
-        """End a command if it is still running, and record what it changed."""
+        """Terminate a command if it is still running, and record what it changed."""
         process = self._processes.pop(number, None)
         if process is not None and self._background.get(process.process_id).state != "ended":
             await shielded(run_in_thread(partial(self._end, [process.process_id], reason)))
 
     async def end_all(self) -> None:
-        """End all commands, and record what they changed."""
+        """Terminate all commands, and record what they changed."""
         processes, self._processes = list(self._processes.values()), {}
         if processes:
             ids = [process.process_id for process in processes]
@@ -278,7 +278,7 @@ class TerminalSession(BaseSandboxSession):
         return await self._terminals.write(session_id, chars, seconds=yield_time_s, max_tokens=max_output_tokens)
 
     async def pty_terminate_all(self) -> None:
-        """End all commands that run, and record what they changed."""
+        """Terminate all running commands, and record what they changed."""
         if self._terminals is not None:
             await self._terminals.end_all()
 

@@ -21,7 +21,7 @@ _CHUNK = 1 << 16
 
 
 class HostLauncher:
-    """Starts programs in a host directory, each under a supervisor that ends it when this process dies."""
+    """Starts programs in a host directory, each under a supervisor that kills it when this process dies."""
 
     def __init__(self, directory: str, options: CommandOptions, *, mounted_at: str | None = None) -> None:
         require_linux("run a command", "run it in a container or a virtual machine with Linux")

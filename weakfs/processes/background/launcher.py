@@ -71,7 +71,7 @@ class Launcher(Protocol):
     """A place where programs run.
 
     Neither a program nor anything that it started may outlive this process, however that ends. When the program itself
-    ends, the launcher ends the processes that it left behind.
+    ends, the launcher kills the processes that it left behind.
     """
 
     def launch(self, arguments: Sequence[str], *, directory: str) -> Program:

@@ -1,4 +1,4 @@
-"""One background process: a thread reads its output, writes its input, and ends it when its time is up."""
+"""One background process: a thread reads its output, writes its input, and terminates it when its time is up."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def _positive(instance: object, attribute: object, value: float | None) -> None:
 class ProcessLimits:
     """Limits of background processes; `None` means no limit. Times are in seconds, sizes in bytes.
 
-    At most `max_running` processes run at once. A process is ended after `max_lifetime`, and after `max_idle` without
-    output, input or a query. The newest `max_kept_output` bytes of its output are kept. A process that is
-    ended gets SIGTERM, and SIGKILL after `grace`.
+    At most `max_running` processes run at once. A process is terminated after `max_lifetime`, and after `max_idle`
+    without output, input or a query. The newest `max_kept_output` bytes of its output are kept. It then gets SIGTERM,
+    and SIGKILL after `grace`.
     """
 
     max_running: int | None = field(default=16, validator=_positive)
@@ -68,7 +68,7 @@ class ProcessEnding:
 
 
 class BackgroundProcess:
-    """A program that runs until it ends, is ended, or reaches a limit. Thread-safe."""
+    """A program that runs until it ends, is terminated, or reaches a limit. Thread-safe."""
 
     def __init__(self, process_id: str, program: Program, limits: ProcessLimits) -> None:
         self.process_id = process_id
@@ -163,7 +163,7 @@ class BackgroundProcess:
             self._program.signal(number)
 
     def end(self, reason: str) -> None:
-        """End it with SIGTERM, and SIGKILL after the grace period. Returns immediately; `wait` waits for the end."""
+        """Terminate it with SIGTERM, then SIGKILL after the grace period. Return immediately; see `wait`."""
         with self._changed:
             if self._reason is None:
                 self._reason = reason
@@ -213,7 +213,7 @@ class BackgroundProcess:
                     self._enforce_limits()
                 self._drain(selector)
         except BaseException:
-            logger.exception("ending process %s, because it cannot be watched any more", self.process_id)
+            logger.exception("terminating process %s, because it cannot be watched any more", self.process_id)
             program.stop()
         finally:
             self._finish()
@@ -290,7 +290,7 @@ class BackgroundProcess:
         return max(min(until) - monotonic(), 0) if until else None
 
     def _enforce_limits(self) -> None:
-        """End the program if its time is up or its end was requested."""
+        """Terminate the program if its time is up or if that was requested."""
         now = monotonic()
         with self._changed:
             if self._reason is None:

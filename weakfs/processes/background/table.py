@@ -25,8 +25,8 @@ _ENDING = 60.0
 class ProcessTable:
     """All processes of one directory in this runtime. Thread-safe.
 
-    They are ended when the table is garbage-collected and when this runtime exits; if it is killed, their supervisors
-    end them.
+    They are terminated when the table is garbage-collected and when this runtime exits; if it is killed, their
+    supervisors kill them.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class ProcessTable:
                 raise fault(
                     TooManyProcesses,
                     errno.EAGAIN,
-                    f"cannot start a process: {running} are running and {most} are allowed; end one of them first",
+                    f"cannot start a process: {running} are running and {most} are allowed; stop one of them first",
                 )
             while (process_id := new_id()) in self._processes:
                 # A fork of the session counts ids independently.
@@ -99,7 +99,7 @@ class ProcessTable:
             self._suspects.pop(process.process_id, None)
 
     def end_all(self, reason: str, only: Collection[str] | None = None) -> list[BackgroundProcess]:
-        """End all running processes, or only those with these ids, and wait until they and their children are gone."""
+        """Terminate all running processes, or those with these ids, and wait until they and their children are gone."""
         ended = [process for process in self.running() if only is None or process.process_id in only]
         for process in ended:
             process.end(reason)
@@ -108,8 +108,8 @@ class ProcessTable:
                 raise fault(
                     OSError,
                     errno.EBUSY,
-                    f"cannot end process {process.process_id}: it is still running {_ENDING:g} s after it was killed; "
-                    f"kill it by hand",
+                    f"cannot terminate process {process.process_id}: it is still running {_ENDING:g} s after it was "
+                    f"killed; kill it by hand",
                 )
         return ended
 

@@ -147,11 +147,11 @@ class BackgroundProcesses:
                 ProcessesRunning,
                 errno.EAGAIN,
                 f"cannot {doing}: {', '.join(running)} may change files at the same time, so a failure could not be "
-                f"undone exactly; end it with process_signal, or run the command with process_start and process_wait",
+                f"undone exactly; stop it with process_signal, or run the command with process_start and process_wait",
             )
 
     def end_all(self, reason: str) -> tuple[str, ...]:
-        """End all processes on the files, record their last changes and their ends, and return their ids."""
+        """Terminate all processes on the files, record their last changes and their ends, and return their ids."""
         place = self._place
         with place.lock():
             ended = self._table.end_all(reason)
@@ -160,7 +160,7 @@ class BackgroundProcesses:
         return tuple(process.process_id for process in ended)
 
     def end_own(self, reason: str) -> None:
-        """End the processes that the session started, but not those that its parent also knows."""
+        """Terminate the processes that the session started, but not those that its parent also knows."""
         session = self._place.session
         parent = None if session._parent is None else session._parent()
         known = set() if parent is None else {started.process_id for started in self._started(parent)}

@@ -61,7 +61,7 @@ def equal(one: Node | None, other: Node | None) -> bool:
         return True
     if type(one) is not FileTree or type(other) is not FileTree:
         return type(one) is tuple and type(other) is tuple and same(one, other)
-    # Sides of a merge that both changed usually differ in size: this compares them without their entries.
+    # Sides of a merge that both changed usually differ in size: this tells them apart without comparing their entries.
     if one._total_size != other._total_size and UNCOUNTED not in (one._total_size, other._total_size):
         return False
     # Each pair of directories is compared once, wherever it occurs.

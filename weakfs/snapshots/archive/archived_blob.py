@@ -82,7 +82,7 @@ class Archived:
     def check(self) -> None:
         """Raise `MissingBlob` if the archive was damaged or changed. Reads it whole.
 
-        Its contents are identified by the digests that are computed when it is unpacked, which would match.
+        Its contents would not show that: their digests are computed when the archive is unpacked, and so always match.
         """
         if isinstance(self._data, Stored):
             for _ in checked_between(checked_pieces(self._data)):

@@ -110,7 +110,7 @@ class HostDirectory(ReadableDirectory):
     def check_removable(self, segments: Segments) -> None:
         """Raise `PermissionError` naming a directory from which the user may not remove the entries.
 
-        It belongs to another user, and was put in a directory of this one.
+        Such a directory belongs to another user, and is in a directory of this user.
         """
         user = os.geteuid()
         stack = [segments] if user else []
@@ -191,7 +191,7 @@ class HostDirectory(ReadableDirectory):
         return True
 
     def make_readable(self, wanted: FileTree) -> None:
-        """Make the entries below that belong to us readable, if `wanted` has their parent directories."""
+        """Make the entries that belong to us readable, if `wanted` has their parent directories."""
         own_mode = stat.S_IMODE(os.fstat(self.descriptor).st_mode)
         if own_mode & 0o700 != 0o700:
             with suppress(PermissionError):

@@ -77,7 +77,7 @@ def start(
     isolated: bool = False,
     objects: str | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a git command on a repository, in its own process session: interrupts reach only us, and we end it.
+    """Start a git command on a repository, in its own process session: interrupts reach only us, and we stop it.
 
     `objects` is the directory of its objects if they are not in `git_dir`. `isolated` is for a foreign repository: its
     grafts are ignored, and no transport may run, since a missing object would otherwise be fetched by a command that

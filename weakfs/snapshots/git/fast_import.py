@@ -76,7 +76,7 @@ class FastImport:
         self._send(b"\n")
 
     def blob_of_pieces(self, size: int, pieces: Iterable[bytes]) -> None:
-        """Add a blob of `size` bytes. If the pieces raise, zeros fill the rest, and nothing refers to the result."""
+        """Add a blob of `size` bytes. If reading a piece fails, zeros fill the rest, and nothing refers to it."""
         self._send(b"blob\ndata %d\n" % size)
         left = size
         try:

@@ -1,9 +1,9 @@
 """Git directories with our own configuration, for the objects and refs of a repository.
 
 The configuration of a repository can name commands to run, hooks and transports among them, and others with each new
-version of git. So git never reads that of a store's repository, which may have come from elsewhere: it runs in a git
-directory of ours. And it is not started if it would wait for ever, because something that is not a file has the name of
-one.
+version of git. So git never reads the configuration of a store's repository, which may have come from elsewhere: it
+runs in a git directory of ours. Nor is it started if a FIFO or a device has the name of a file that it would read, for
+which it could wait forever.
 """
 
 from __future__ import annotations

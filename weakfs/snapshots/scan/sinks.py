@@ -46,7 +46,7 @@ class Sink(Protocol):
         ...
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
-        """Add a blob of `size` bytes that is too large for memory. If the pieces raise, nothing is kept."""
+        """Add a blob of `size` bytes that is too large for memory. If reading a piece fails, nothing is kept."""
         ...
 
     def add_manifest(self, manifest: bytes) -> bytes | None:

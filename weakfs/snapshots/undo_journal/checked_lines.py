@@ -38,7 +38,7 @@ def read_lines(stream: IO[bytes], offset: int = 0) -> Iterator[tuple[bytes, int]
     if len(line) == LONGEST:
         raise ValueError(f"it has {LONGEST} bytes or more")
     if _is_sound(line[:-1], offset):
-        raise ValueError("it has another end")
+        raise ValueError("its last byte was changed")
 
 
 def _is_sound(line: bytes, offset: int) -> bool:

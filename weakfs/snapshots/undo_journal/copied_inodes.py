@@ -50,7 +50,7 @@ class CopiedInodes:
                 offset += stream.write(checked_line(f"{source} {old} {target} {new}".encode(), offset))
 
     def remember_restored(self, disk: HostDirectory, frames: Iterable[dict[str, Any]]) -> None:
-        """Remember which entries that steps refer to were created again by a restore of the whole tree after them."""
+        """Remember which of the entries that steps refer to were created again by a later restore of the whole tree."""
         statuses = ((disk.status(path), was) for path, was in _inodes_after(frames))
         pairs = [(was, status.st_ino) for status, was in statuses if status is not None and status.st_ino != was]
         self.remember("disk", "disk", pairs)
@@ -88,7 +88,7 @@ class CopiedInodes:
 
 
 def _inodes_after(frames: Iterable[dict[str, Any]]) -> Iterator[tuple[Segments, int]]:
-    """Yield the paths, after the steps of a log, of the entries that the steps refer to, and their inode numbers."""
+    """Yield the entries that the steps of a log refer to: their paths after these steps, and their inode numbers."""
     root = _Place()
     for frame in frames:
         segments: Segments = tuple(frame["path"])

@@ -29,7 +29,7 @@ def is_new(path: str) -> bool:
 def remove_journal(path: str) -> None:
     """Remove the directory of a journal, or rename it if something in it cannot be removed.
 
-    That may belong to another user, or be a mount point.
+    Such an entry may belong to another user, or be a mount point.
     """
     folder, name = os.path.split(path)
     with _opened(folder) as directory, suppress(FileNotFoundError):

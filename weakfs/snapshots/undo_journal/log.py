@@ -60,7 +60,7 @@ def open_log(journal: str, flags: int = os.O_RDONLY, *, directory: int | None = 
 
 
 def begun(log: int, root: int | None) -> Frame:
-    """Return the first line of a log: the inode numbers of the log and, if it lasts, of the directory to be changed."""
+    """Return the first line of a log: the inode numbers of the log and, if permanent, of the changed directory."""
     return {"op": BEGUN, "log": log, "root": root}
 
 

@@ -144,7 +144,7 @@ class UndoStep:
     def _temporary(self, segments: Segments) -> Iterator[Segments]:
         """Yield the path of a temporary file, which is removed if the block fails.
 
-        It is the same if the undo is repeated, so that the file of a process that was killed is removed as well.
+        The path is the same if the undo is repeated, so that the file of a process that was killed is removed as well.
         """
         path = (*segments[:-1], temporary_name(f"{self.path}{path_of(segments)}").decode())
         self.disk.remove(path)

@@ -229,7 +229,7 @@ class ThreadedEventStore:
         await self._call.close(self._streams.close)
 
     def end_threads(self) -> None:
-        """End the threads, but leave the `EventStore` open."""
+        """Stop the threads, but leave the `EventStore` open."""
         self._call.end()
 
 

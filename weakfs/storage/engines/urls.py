@@ -56,7 +56,7 @@ def shown_cause(error: Exception, url: str) -> Exception | None:
 
 
 def take_options(url: str, names: Collection[str] | None = None) -> tuple[str, dict[str, str]]:
-    """Return a URL without the options of these names, and these options; by default all of them.
+    """Return a URL without the options that have these names, by default all of them, and those options.
 
     Raises `ValueError` if it is unclear where its password ends.
     """

@@ -148,7 +148,7 @@ class FolderStorage:
             self._fail("list", directory, error)
 
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the values of the keys among these that are set."""
+        """Return the values of these keys, except those that are not set."""
         return {key: value for key in dict.fromkeys(keys) if (value := self.get(key)) is not None}
 
     def set_many(self, values: Mapping[str, bytes]) -> None:

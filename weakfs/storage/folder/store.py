@@ -170,7 +170,7 @@ class FolderEventStore:
             self._unsynced.add(stream)
 
     def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents among these that the stream has."""
+        """Return the contents with these digests, except those that the stream does not have."""
         wanted = list(dict.fromkeys(map(_digest, digests)))
         try:
             return {decode_digest(digest): data for digest, data in self._stream(stream).contents(wanted)}
@@ -202,7 +202,8 @@ class FolderEventStore:
     def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
         """Delete the frames numbered below `before`, and the contents with these digests; see `EventStore.trim`.
 
-        Their space is freed when the segments that contain them are folded, which one call does up to `fold_budget`.
+        Their space is freed when the segments that contain them are folded; one call rewrites at most `fold_budget`
+        bytes.
         """
         digests = list(map(_digest, contents))
         try:
@@ -232,7 +233,7 @@ class FolderEventStore:
     def exchange(self, stream: str, expected: int, exchange: Callable[[], object]) -> None:
         """Let `exchange` put another directory in the place of a stream that ends at frame `expected`.
 
-        Nobody can append in the meantime. For everyone who has the stream open, it is deleted then. Raises
+        Nobody can append in the meantime. To everyone who has the stream open, it then seems deleted. Raises
         `StreamConflict` if it ends elsewhere.
         """
         try:

@@ -22,7 +22,8 @@ class FileStates:
     """The files that recorded calls run on.
 
     After something outside the recording changes a file, its contents are unknown until the recording shows them again.
-    After a run of a program that may have changed a file, the file's contents are doubtful until then.
+    After a run of a program that may have changed a file, the file's contents are doubtful until the recording shows
+    them.
     """
 
     session: Session

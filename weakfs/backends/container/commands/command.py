@@ -41,8 +41,8 @@ def run_command(
 ) -> CompletedCommand:
     """Run a shell command until it ends or is stopped. It leaves nothing running.
 
-    Raise `ProcessesRunning` while programs are running that other filesystems of the container launched, and
-    `OSError` (EDQUOT) if the container's files became too large.
+    Raise `ProcessesRunning` while programs that other filesystems of the container launched are running, and `OSError`
+    (EDQUOT) if the container's files became too large.
     """
     text = script_of(["/bin/sh", "-c", command], workdir, environment, limits)
     with supervisor.commands:
@@ -51,7 +51,7 @@ def run_command(
                 ProcessesRunning,
                 EAGAIN,
                 "cannot run a command in the container: processes that were started through another of its "
-                "filesystems are running in it; end them first",
+                "filesystems are running in it; stop them first",
             )
         with Command(supervisor, text, max_output) as running:
             running.until_ended(timeout, stop, limits.max_processes)

@@ -20,7 +20,7 @@ CHECKING = 0.1
 
 
 class ContainerLauncher:
-    """Launches programs under a container's supervisor, which ends them when this process dies.
+    """Launches programs under a container's supervisor, which kills them when this process dies.
 
     `workdir_of` turns a canonical path into one of the container.
     """

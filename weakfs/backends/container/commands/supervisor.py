@@ -274,7 +274,7 @@ class Supervisor:
                 raise fault(
                     OSError,
                     EBUSY,
-                    f"cannot end the command: {len(left)} of its processes could not be killed; stop the container",
+                    f"cannot stop the command: {len(left)} of its processes could not be killed; stop the container",
                 )
             if rounds >= patience:
                 self.kill(left)

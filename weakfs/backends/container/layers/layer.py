@@ -46,7 +46,7 @@ Xattrs = Mapping[str, bytes]
 class Attributes:
     """The attributes of a layer's entries that a tree does not hold, by canonical path.
 
-    Owners that are root are omitted.
+    The owner of an entry is left out if it is root.
     """
 
     owners: Mapping[str, Owner] = field(factory=dict[str, Owner])

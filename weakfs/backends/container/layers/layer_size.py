@@ -21,7 +21,7 @@ LEAST = 4096
 
 
 class LayerSize:
-    """Checks a layer, given as an open directory, against a number of bytes; call `is_exceeded` often.
+    """Checks a layer, given as an open directory, against a maximum number of bytes; call `is_exceeded` often.
 
     It checks the free space on the disk, and measures the layer only if enough space was used up, or from time to time.
     """

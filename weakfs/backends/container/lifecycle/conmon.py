@@ -41,7 +41,7 @@ def monitors_of(container_id: str) -> list[int]:
 
 
 def end_monitors(container_id: str) -> bool:
-    """End the processes that run, or wait to be started, under the monitors of a container, and wait for the monitors.
+    """Kill the processes that run, or wait to be started, under the monitors of a container, and wait for the monitors.
 
     Returns whether there were any monitors. A monitor that does not end by itself is killed. Raises `PodmanError`
     (EBUSY) if one cannot be killed.
@@ -56,7 +56,7 @@ def end_monitors(container_id: str) -> bool:
             raise fault(
                 PodmanError,
                 EBUSY,
-                f"cannot end the container {container_id[:12]!r}: its monitor, process {found[0]}, cannot be killed; "
+                f"cannot stop the container {container_id[:12]!r}: its monitor, process {found[0]}, cannot be killed; "
                 f"check what that process waits for",
             )
         for pid in found:
@@ -70,7 +70,7 @@ def end_monitors(container_id: str) -> bool:
 
 
 def end_calls(podman: Podman, names: Iterable[str]) -> None:
-    """End orphaned Podman calls that change containers with these ids or names.
+    """Kill orphaned Podman calls that change containers with these ids or names.
 
     The processes that made them are gone. A start, for example, would make an empty layer for a container whose layer
     was moved away in the meantime.
@@ -103,7 +103,7 @@ def _calls(program: bytes, names: set[bytes]) -> list[int]:
 
 
 def end(podman: Podman, found: Inspected, mark: str) -> Inspected:
-    """End the processes that an earlier user left in a container whose first process has `mark` in its command line."""
+    """Kill the processes that an earlier user left in a container; its first process has `mark` in its command line."""
     ended = end_monitors(found.container_id)
     if found.status not in ("running", "stopping"):
         return inspect(podman, found.container_id) if ended else found

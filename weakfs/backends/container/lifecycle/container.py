@@ -55,7 +55,7 @@ FILLED = "filled"
 class Container:
     """A container that this process uses; no other process may use it at the same time.
 
-    `close` releases it, `stop` ends its processes and keeps its files, `remove` removes it.
+    `close` releases it, `stop` kills its processes and keeps its files, `remove` removes it.
     """
 
     def __init__(self, podman: Podman, container_id: str, control: str, held: int, *, is_own: bool) -> None:
@@ -324,7 +324,7 @@ class Container:
                 self._process = None
 
     def _disconnect(self) -> None:
-        """Leave the supervisor, which ends with everything that runs under it."""
+        """Disconnect from the supervisor, which then ends with everything that runs under it."""
         if self._supervised is not None:
             self._supervised.close()
             self._supervised = None

@@ -77,7 +77,7 @@ def _lock(directory: int, name: str) -> None:
                     OSError,
                     EBUSY,
                     f"cannot open the container {name!r}: another process has been opening a container with the same "
-                    f"store for {PATIENCE:g} s; end that process, or try again",
+                    f"store for {PATIENCE:g} s; stop that process, or try again",
                 ) from None
         time.sleep(PAUSE)
 

@@ -64,7 +64,7 @@ def start(podman: Podman, found: Inspected, control: int, mark: str, *, has_star
 
 
 def _cleared(podman: Podman, found: Inspected, mark: str) -> Inspected:
-    """End the processes that a failed start has left, and return the new status of the container.
+    """Kill the processes that a failed start has left, and return the new status of the container.
 
     A start may continue although its call was killed. Its container would then run with a layer that is set aside.
     """

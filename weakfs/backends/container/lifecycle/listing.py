@@ -52,7 +52,7 @@ def hold(control: str, name: str) -> int:
     raise fault(
         OSError,
         EBUSY,
-        f"cannot use the container {name!r}: another process uses it for the same session; end that process, or give "
+        f"cannot use the container {name!r}: another process uses it for the same session; stop that process, or give "
         f"this one another session or name",
     )
 

@@ -56,7 +56,7 @@ class ContainerOptions:
     `podman inspect` shows them, so pass secrets to single commands instead.
 
     A command is killed, and its changes are undone, when the layer takes up more than `max_layer_size` bytes. A
-    container that was not used for `idle_after` seconds is stopped, and started again when it is next used. `None`
+    container that has not been used for `idle_after` seconds is stopped, and started again when it is next used. `None`
     means no limit.
     """
 

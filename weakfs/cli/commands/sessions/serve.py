@@ -35,7 +35,7 @@ def serve_command(
     page is that of "weakfs timeline --html", and it can also undo, redo, revert and restore, each after a preview. If
     the session worked in a directory, give it as --root DIR.
 
-    The printed address works on this machine only. Anyone who has it can change the session. Ctrl-C ends the server.
+    The printed address works on this machine only. Anyone who has it can change the session. Ctrl-C stops the server.
     """
     from weakfs.cli.formatting import typed
     from weakfs.history.live import LiveServer, LiveTimeline
@@ -59,7 +59,7 @@ def serve_command(
                 # A signal that arrives just before a wait is noticed when the wait ends.
                 serving.join(0.5)
         except KeyboardInterrupt:
-            # The usual way to end the server; a change in progress is finished first.
+            # The usual way to stop the server; a change in progress is finished first.
             server.shutdown()
             timeline.finish()
             return DONE

@@ -88,7 +88,7 @@ class DiffLines:
         return begins
 
     def _check_that_no_change_is_left_out(self) -> None:
-        """Raise `PatchParseError` if another line ended a hunk, and lines with "-" or "+" follow in none."""
+        """Raise `PatchParseError` if some other line ended a hunk and lines with "-" or "+" follow outside hunks."""
         end = None
         for at in range(self.at, len(self.lines)):
             line = self.lines[at]
@@ -128,7 +128,7 @@ class DiffLines:
         )
 
     def _body(self, start: int, old: int, new: int) -> tuple[_Body, bool]:
-        """Parse as many lines of a hunk as its header states, or all if the header is wrong; return whether it is."""
+        """Parse as many lines of a hunk as its header states, or all if that is wrong; return whether it is wrong."""
         first = self.at
         if old >= 0:
             for takes_unmarked in (False, True):

@@ -261,7 +261,8 @@ class _Reader(DiffLines):
 def _adds_to_nothing(header: _Header, old: str, new: str) -> bool:
     """Return whether a diff is the first text of a file: git and patch make the file if it is missing.
 
-    No file is made of a diff with a git header, which would say so, nor where a prefix leaves the path in doubt.
+    A diff with a git header makes no file, because the header would say so; nor does one whose prefix leaves the path
+    in doubt.
     """
     if header.is_git or old != new or len(header.hunks) != 1:
         return False

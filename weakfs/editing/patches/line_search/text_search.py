@@ -14,8 +14,8 @@ TextPiece = tuple[int, int, str]
 class TextSearch:
     """Consecutive lines, found by `str.find`; a carriage return at the end of a line is not part of it.
 
-    A search costs O(text); many searches are faster with `LineIndex`. Lines are counted from the nearest place before
-    that was looked up, which for successive hunks of a patch is usually near.
+    A search costs O(text); many searches are faster with `LineIndex`. Lines are counted from the nearest earlier place
+    that was looked up, which is usually near for successive hunks of a patch.
     """
 
     __slots__ = ("_at", "_found", "_lines", "_offset", "_offsets", "_text", "_wanted")

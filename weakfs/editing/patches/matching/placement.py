@@ -148,7 +148,7 @@ class Search:
         return evolve(found, notes=(*found.notes, UNMARKED)) if found.level <= BLANKS_PASSED else None
 
     def _partly_unmarked(self, place: Place) -> Place:
-        """Return a place with the marks of context lines taken as part of them where the file has them."""
+        """Return a place where the marks of context lines count as part of the lines, if the file has them."""
         hunk = place.hunk.with_context_unmarked(unmarked_lines(self.document, place.hunk, place.at))
         if hunk.lines == place.hunk.lines:
             return place
@@ -352,7 +352,7 @@ class Search:
     def _near(self, hunk: Hunk, stated: int) -> Place:
         """Find a hunk at the line that a diff names, or else at the place that is clearly nearest to it.
 
-        The line is assumed to be as far off as that of the hunk before.
+        The line is assumed to be as far off as that of the previous hunk.
         """
         if hunk.at_end:
             return self._at_end(hunk)

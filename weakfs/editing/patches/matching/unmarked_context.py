@@ -12,7 +12,7 @@ NEARBY = 100
 
 
 def unmarked_lines(document: Document, hunk: Hunk, at: int) -> list[int]:
-    """Return the context lines (from 0) of a hunk at a place that the file has there including their mark."""
+    """Return the context lines (from 0) of a hunk that, at this place, the file has together with their marks."""
     found: list[int] = []
     for number, line in enumerate(hunk.lines):
         if line[0] == " " and document.is_at([line], _TRAILING_BLANKS, at):

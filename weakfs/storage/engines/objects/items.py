@@ -216,7 +216,7 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def _before(prefix: str) -> str:
-    """Return a text that sorts before everything that starts with `prefix`, and after nearly everything before that."""
+    """Return a text that sorts before all keys that start with `prefix`, and after nearly all keys before those."""
     if not prefix:
         return ""
     last = ord(prefix[-1]) - 1

@@ -1,6 +1,6 @@
 """Notifications of appends: a connection that listens for them, and the readers that wait for those of their stream.
 
-Nothing is lost with a notification, because readers also check their streams from time to time.
+A lost notification does no harm, because readers also check their streams from time to time.
 """
 
 from __future__ import annotations

@@ -139,9 +139,9 @@ class Database:
         return None if found is None else (found.st_dev, found.st_ino)
 
     def _check_usable(self) -> None:
-        """Raise `StorageError` if the connection was closed, or would use a file that does not have the path any more.
+        """Raise `StorageError` if the connection was closed, or would use a file that is no longer at the path.
 
-        SQLite would go on storing in that file, which nobody can open.
+        SQLite would go on writing to that file, which nobody else can open.
         """
         if self._is_closed:
             raise StorageError(f"cannot use {self.path!r}: it was closed; open it again")

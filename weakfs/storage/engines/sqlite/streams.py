@@ -160,7 +160,7 @@ class AsyncSqliteEventStore(PagedEventStore):
     def _find(self, stream: str) -> tuple[int, int]:
         """Return the id and the newest frame of a stream; zeros if the stream does not exist.
 
-        A handle whose stream is gone is a stream that does not exist.
+        A handle whose stream is gone stands for a stream that does not exist.
         """
         for id_, number in self._database.rows("SELECT id, number FROM streams WHERE name = ?", [check_stream(stream)]):
             assert isinstance(id_, int)

@@ -86,7 +86,7 @@ class Filter(NamedTuple):
     mask: int
 
     def may_have(self, key: int) -> bool:
-        """Return false if there is no blob with a key; otherwise there probably is one."""
+        """Return false if there is certainly no blob with a key, and true if there probably is one."""
         bits, mask = self
         return all(bits[(key >> shift & mask) >> 3] >> (key >> shift & 7) & 1 for shift in SHIFTS)
 

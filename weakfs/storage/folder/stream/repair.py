@@ -51,7 +51,7 @@ def check(stream: Stream) -> list[JournalDamaged]:
                     segment.read_on(size_of(segment.file))
                     if segment.first > expected:
                         newest = os.path.join(stream.path, segment_name(journal.active.sequence))
-                        cause = f"frames {expected} to {segment.first - 1}, which it says are kept, are missing"
+                        cause = f"it lists frames {expected} to {segment.first - 1} as kept, but they are missing"
                         found.append(JournalDamaged(newest, 0, journal.head, cause))
                     expected = max(expected, segment.last + 1)
                     if entry.sequence != journal.active.sequence and segment.following is None:

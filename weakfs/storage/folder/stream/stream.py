@@ -168,7 +168,7 @@ class Stream(LockedStream):
             number = last + 1
 
     def contents(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the contents among these that the stream has."""
+        """Yield the contents with these digests, except those that the stream does not have."""
         for start in range(0, len(digests), CONTENTS_AT_ONCE):
             with self.locked():
                 if self._opened is None:
