@@ -1,8 +1,9 @@
 """Scratch directories: private temporary directories that the next process removes if their owner was killed.
 
 A scratch directory is in the directory for temporary files; its name is `weakfs-scratch-` and 16 hex digits. Its owner
-holds a lock (`flock`) on it while it is alive, so an unlocked one was left behind. The files are in a directory inside
-it, which its users may lock themselves. `weakfs.processes.sandbox` hides all other temporary files from a command.
+holds a lock (`flock`) on the directory while the owner is alive, so an unlocked directory was left behind. The files
+are in a directory inside it, which its users may lock themselves. `weakfs.processes.sandbox` hides all other temporary
+files from a command.
 """
 
 from __future__ import annotations

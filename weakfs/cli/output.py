@@ -45,7 +45,7 @@ class Output:
     def __init__(self, *, finish_unread: bool = False) -> None:
         stdout = sys.stdout
         if isinstance(stdout, io.TextIOWrapper) and stdout.errors != "backslashreplace":
-            # Characters that the encoding of the output lacks are shown as escapes.
+            # Characters that the encoding of the output cannot represent are shown as escapes.
             stdout.reconfigure(errors="backslashreplace")
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._finish_unread = finish_unread

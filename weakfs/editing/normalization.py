@@ -129,7 +129,7 @@ def wraps_in(core: str) -> frozenset[int]:
     """
     if not any(bracket in core for bracket in CLOSING.values()) or not GAP.search(core):
         return frozenset()
-    # A bracket in a string does not count, but what looks like a string may not be one: both readings must agree.
+    # A bracket in a string does not count, but what looks like a string might not be one: both readings must agree.
     plainly = _inside(core)
     return plainly & _inside(STRING.sub(lambda string: "_" * len(string[0]), core))
 

@@ -41,7 +41,7 @@ class Reindentation:
     """The indentation of each line of a new text at one place of a file.
 
     `nearby` are indentations of lines around that place. `in_string` is true if a multi-line string was opened above
-    it, `are_lines` if the quote has whole lines. Raise `DoubtfulIndentation` if the lines that both texts have
+    it, `are_lines` if the quote has whole lines. Raise `DoubtfulIndentation` if the lines common to both texts
     contradict one another.
     """
 

@@ -60,7 +60,7 @@ def _read(read: Callable[[], object]) -> Mapping[str, object]:
     try:
         value = read()
     except ValueError:
-        # Data recorded by another program may not be JSON.
+        # Data recorded by another program might not be JSON.
         return {}
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 

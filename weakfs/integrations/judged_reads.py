@@ -36,8 +36,8 @@ def judged_read(
 ) -> T:
     """Read from `files` as the capability and the policy of a toolset allow, and return what `read` returns.
 
-    A policy's custom rules judge it like a call that succeeded: `check` before it is read, `on_result` with the text
-    that `shown` makes of it. It is neither recorded nor a transaction. Raises `PermissionError` if it is refused.
+    A policy's custom rules judge the read like a call that succeeded: `check` before it, `on_result` with the text that
+    `shown` makes of its result. It is neither recorded nor a transaction. Raises `PermissionError` if it is refused.
     """
     context = build_tool_context(
         session=toolset.session,

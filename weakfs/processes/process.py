@@ -26,7 +26,8 @@ _KILLING = 5.0
 # How long a sandbox may take to end, in seconds: this takes a while on a busy machine if it has thousands of processes.
 _KILLING_SANDBOX = 30.0
 
-# How much longer the runtime waits for the supervisor itself, in seconds: on a busy machine it may not run for a while.
+# How much longer the runtime waits for the supervisor itself, in seconds: on a busy machine it might not run for a
+# while.
 _SLACK = 30.0
 
 # Returns a command line, given the file descriptor on which the sandbox reports its status.

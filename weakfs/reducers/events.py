@@ -158,8 +158,8 @@ class EntryFound:
     """What an external filesystem held at a path before the first change there.
 
     `tree` has exactly one entry, named as the path's last segment: a file, a link, or a directory with everything known
-    to be in it. An empty tree means that nothing was there. For the root, `tree` is the root itself. The directories
-    above an entry that an overlay changes are nested in one tree.
+    to be in it. An empty tree means that nothing was there. For the root, `tree` is the root itself. For an entry that
+    an overlay changes, the directories above it are nested in the same tree.
     """
 
     path: Path

@@ -55,7 +55,7 @@ def parse(pattern: str, *, hidden: bool) -> tuple[Alternative, ...]:
     """Return the alternatives of `pattern`.
 
     Raises `ValueError` for an invalid pattern, and `PermissionError` for one that climbs above the directory where it
-    starts, as for such a path.
+    starts, as for a path that does so.
     """
     if not pattern:
         raise ValueError("cannot use an empty glob pattern: it matches nothing; write '**' for every file")

@@ -156,7 +156,7 @@ def rarest_part(text: str) -> str:
 
 
 def _commonness(character: str) -> int:
-    """Return how common a character is, in steps of eight ranks, so that of similarly rare ones the first is chosen."""
+    """Return how common a character is, in steps of eight ranks, so that the first of similarly rare ones is chosen."""
     return -(COMMON.find(character) // 8) if character in COMMON else -len(COMMON)
 
 

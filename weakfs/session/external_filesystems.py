@@ -369,6 +369,6 @@ def _reason(error: BaseException) -> str:
 
 
 def recorded_id(filesystem: object, attached: Iterable[External]) -> str | None:
-    """Return the id that records give to a filesystem's files: `None` unless it is one of those attached."""
+    """Return the id that records use for a filesystem's files: `None` unless it is one of those attached."""
     own: str | None = getattr(filesystem, "filesystem_id", None)
     return own if any(one.filesystem_id == own for one in attached) else None

@@ -41,8 +41,8 @@ class Snapshots(SessionCore):
 
         Costs a replay from the nearest keyframe: at most 512 records or those of one merge near the present, and 4,096
         further back, or more if the states differ so much that more keyframes would take more memory than the records.
-        A loaded history has fewer keyframes, up to 32,768 records apart; one without any is read once, as far as
-        needed. A snapshot costs nothing.
+        A loaded history has fewer keyframes, up to 32,768 records apart; a history without keyframes is read once, as
+        far as needed. A snapshot costs nothing.
 
         Raise `UnknownSnapshot` if there is no such record or snapshot.
         """

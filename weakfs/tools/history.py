@@ -74,8 +74,8 @@ class RestoreParams:
 class ReversionReceipt(Receipt):
     """What was undone, or with `preview` would be undone; see `weakfs.session.Reversion`.
 
-    `conflicts` are the paths that would remain in conflict. Lines and bytes of files whose contents are withheld are
-    not counted, and entries that may not be listed are not named.
+    `conflicts` are the paths that would remain in conflict. The counts leave out lines and bytes of files whose
+    contents are withheld, and no entry is named that may not be listed.
     """
 
     preview: bool | None = None

@@ -435,5 +435,5 @@ def _values(arguments: object) -> tuple[object, object]:
 
 def _cancel(call: Call) -> None:
     call.cancellation.cancel("the call was cancelled")
-    # A call that failed by itself at the same moment may not be recorded yet; one that succeeded is.
+    # A call that failed by itself at the same moment might not be recorded yet; a call that succeeded is.
     call.write_down(failed(Receipt, "error", "cancelled", "the call was cancelled and its changes were undone"))

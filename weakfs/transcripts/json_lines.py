@@ -104,7 +104,7 @@ def _is_envelope(message: Message) -> bool:
 
 
 def _several(data: bytes, problem: NotJson) -> Iterator[object]:
-    """Yield the values on a line that is not one value, and the error after the last; `problem` if there is none."""
+    """Yield the values on a line that is not one value, then the error after the last one; or else only `problem`."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

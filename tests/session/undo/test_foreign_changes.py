@@ -65,7 +65,9 @@ def test_changes_by_a_person_are_not_kept_if_their_records_were_dropped(tmp_path
     desk.write("/a", "2\n")
     desk.session.compact(keep=1)
     for go_back in (desk.session.restore, desk.session.rollback):
-        with pytest.raises(SessionError, match="the records that tell them apart were dropped; pass foreign='replace'"):
+        with pytest.raises(
+            SessionError, match="the records that show which changes are theirs were dropped; pass foreign='replace'"
+        ):
             go_back("early", foreign="keep")
     assert host_texts(root) == {"a": "2\n", "new": "mine\n"}
     desk.session.restore("early", foreign="replace")

@@ -119,7 +119,7 @@ def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: boo
     node = directory.node(place)
     if type(node) is FileTree:
         if not as_whole:
-            # Only its permission bits change, so the entries that the session knows in it are kept.
+            # Only the permission bits of the directory change, so its known entries are kept.
             return None if _same_bits(known, node) else tree_of({place[-1]: node})
         whole = directory.subtree(place)
         if type(known) is FileTree and type(whole) is FileTree and _looks_like_all(whole, known):

@@ -71,7 +71,7 @@ class HostRoot:
         self.began: tuple[FileTree, int] | None = None
         # Called with the path and size of every file that a scan reads.
         self.on_file: OnFile | None = None
-        # Returns whether the commit of work that a killed process left behind was stored.
+        # Returns whether a commit was stored, for work that a killed process left behind.
         self.was_stored: WasStored = was_stored_anywhere
 
     @property

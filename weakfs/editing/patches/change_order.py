@@ -152,7 +152,7 @@ def _after_move(places: Places, path: str, entry: Entry, writes: list[Step]) -> 
 
 
 def _smaller_first(places: Places, writes: list[Step]) -> list[Step]:
-    """Order writes that shrink files first, so that a quota that holds for the result holds throughout."""
+    """Put writes that shrink files first: then every step is within a quota that the result is within."""
     if len(writes) < 2:
         return writes
 

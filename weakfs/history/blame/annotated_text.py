@@ -136,7 +136,7 @@ class AnnotatedText:
         return self._with_blocks(first, last, old[:skipped] + data[low:high], origins[:same] + middle)
 
     def completed(self, other: AnnotatedText) -> AnnotatedText:
-        """Return this text; lines without an origin get their origin in `other`, if they are in it."""
+        """Return this text; lines without an origin get the one that they have in `other`, if any."""
         if not self._has_gaps:
             return self
         others = other.replaced(self.data, NOWHERE).origins

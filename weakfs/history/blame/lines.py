@@ -78,7 +78,7 @@ class _Known:
 
     text: AnnotatedText
     lines: tuple[BlameLine, ...]
-    # The newest record at that time, and whether the result is final: no later record can tell more about the calls.
+    # The newest record at that time, and whether the result is final: no later record can add anything about the calls.
     seq: int
     is_complete: bool
 

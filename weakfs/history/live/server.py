@@ -42,7 +42,7 @@ class LiveServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    # Threads that wait for a silent client do not prevent the server from ending.
+    # Threads that wait for a silent client do not prevent the server from stopping.
     block_on_close = False
     # A second server on the same port must fail, instead of receiving half of the requests.
     allow_reuse_port = False

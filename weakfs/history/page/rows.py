@@ -31,8 +31,8 @@ def page_data(session: Session, *, limits: PageLimits | None = None, with_conten
     """Return the data of a session's page, as plain values for JSON. O(records), plus what they changed.
 
     `rows` are in the order of the page, in which the rows of a fork come before the row of its merge. A row's `parent`
-    is the position of the row whose files its own are based on. `state` lists how the files differ from those, unless
-    `files` says the same; it is `None` if the files are not known.
+    is the position of the row on whose files its own files are based. `state` lists how the files differ from those,
+    unless `files` says the same; it is `None` if the files are not known.
 
     The `blame` of a file is the last item of an entry in `state`. It alternates between the row that wrote the next
     lines, or `None`, and the number of these lines. Or it is an object: `same` is the number of items at the start and

@@ -23,7 +23,7 @@ class Owner:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended; one that its parent has not waited for yet has ended too."""
+        """Whether the process has ended, even if its parent has not waited for it yet."""
         try:
             state, _, started = _status(self.pid)
         except OSError:

@@ -52,7 +52,7 @@ def check_reading_tool(tool: str, arguments: Mapping[str, Any], directory: str, 
 
 
 def _own_path(host_path: str, files: Filesystem) -> str:
-    """Return the path that rules use for a path of the host, where its links lead."""
+    """Return the path that rules use for a path of the host, after following its links."""
     root, real = os.path.realpath(files.root), os.path.realpath(host_path)
     if real != root and not real.startswith(f"{root.rstrip('/')}/"):
         raise fault(

@@ -196,9 +196,9 @@ class StorageSaver(BaseCheckpointSaver[str]):
                 self._storage.set(target + key.removeprefix(source), value)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep only the latest checkpoint of each namespace, or with "delete" none.
+        """Keep only the latest checkpoint of each namespace or, with "delete", none.
 
-        Ancestors from which the delta channels of the latest checkpoint are computed are kept too.
+        Also keep the ancestors from which the delta channels of the latest checkpoint are computed.
         """
         if strategy not in ("keep_latest", "delete"):
             raise ValueError(f"strategy is {strategy!r}; use 'keep_latest' or 'delete'")
@@ -352,7 +352,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
     def _delete(self, place: Place, deleted: Mapping[str, bytes], kept: Mapping[str, bytes]) -> None:
         """Delete checkpoints, then their writes and the channels that only they used.
 
-        Channels that no checkpoint names stay: they may belong to one that another process is about to store.
+        Channels that no checkpoint names stay: they may belong to a checkpoint that another process is about to store.
         """
         for key in deleted:
             self._storage.delete(key)

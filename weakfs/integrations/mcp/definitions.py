@@ -55,7 +55,7 @@ def answered(result: ToolResult[object]) -> types.CallToolResult:
 def _is_described(receipt: type) -> bool:
     """Return whether a receipt class is one of the library's own, which contain everything that the message says.
 
-    The receipts of custom tools may not.
+    The receipts of custom tools might not.
     """
     return issubclass(receipt, Receipt) and receipt is not Receipt and receipt.__module__.startswith("weakfs.")
 

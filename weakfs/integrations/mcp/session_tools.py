@@ -131,7 +131,7 @@ def _named_file(context: ToolContext, file: ChangedFile) -> ChangedFile:
 
 
 def _named_row(context: ToolContext, row: TimelineRow, own: str | None) -> TimelineRow:
-    """Return a row whose target has the form that calls use: records that no call made have another."""
+    """Return a row whose target has the form that calls use: in records made outside calls it has another."""
     point = point_of(context.filesystem)
     is_own_path = any(row.target in (one.path, one.source) for one in row.files if one.filesystem == own)
     return (

@@ -23,7 +23,7 @@ Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, Any]]
 # in the same order.
 Source = Callable[[], Children]
 
-# The names of a directory whose entries are made when they are first read, and the size of one whose counts are
+# The names of a directory whose entries are made when they are first read, and the size of a directory whose counts are
 # computed then: see `weakfs.reducers.tree.lazy_directory`.
 UNREAD: Final[dict[str, int]] = {}
 UNCOUNTED: Final = -1

@@ -183,7 +183,8 @@ def way_to(tree: FileTree, segments: Sequence[str], at: int) -> Way:
 def put(tree: FileTree, segments: Segments, node: Node, at: int) -> FileTree:
     """Return the tree with `node` at a path, replacing what is there; missing parents are made. O(depth).
 
-    A directory whose set of names changes is modified at `at`. The root itself cannot be put (use the node).
+    A directory whose set of names changes gets the modification time `at`. The root itself cannot be put (use the
+    node).
     """
     return rebuilt(way_to(tree, segments, at), node, at)
 

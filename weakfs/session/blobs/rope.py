@@ -65,7 +65,7 @@ class Rope:
             size += len(piece) - (stop - start)
             end = stop
         if type(base) is Rope and type(base._parts) is tuple:
-            # Joined now, so that ropes that were appended to never nest.
+            # Joined now, so that appending never nests ropes.
             base = base.join()
         rope = cls.__new__(cls)
         rope._parts, rope._length, rope.start = Spliced(base, pieces), size, None
@@ -173,7 +173,7 @@ class Rope:
 
 
 def with_pieces(content: bytes, pieces: Iterable[Piece]) -> bytes:
-    """Return contents with pieces of them replaced, which are given in order and do not overlap."""
+    """Return contents with some pieces replaced. The pieces are in order and do not overlap."""
     # A view, so that unchanged parts are copied only once.
     whole, parts, end = memoryview(content), list[bytes | memoryview](), 0
     for start, stop, piece in pieces:

@@ -102,7 +102,7 @@ class Blobs:
             if self._embed and content.size > MOST_EMBEDDED:
                 raise SessionError(
                     f"cannot put the contents {content.digest.hex()} into a session file: they have {content.size} "
-                    f"bytes and {MOST_EMBEDDED} are allowed; save without embed, which stores them beside the file"
+                    f"bytes and {MOST_EMBEDDED} are allowed; save without embed, which stores them next to the file"
                 )
             held = content_found(content.digest, (content,), self._others) if self._embed else None
             if held is not None:

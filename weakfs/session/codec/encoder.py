@@ -114,8 +114,7 @@ class Writing:
             raise SessionError(f"cannot save {error}") from None
         except NameError as error:
             raise SessionError(
-                f"cannot save {where}: a type that a field names cannot be resolved ({error}); define it at module "
-                f"level"
+                f"cannot save {where}: the type of a field cannot be resolved ({error}); define it at module level"
             ) from None
         except Exception as error:
             deep = isinstance(error, RecursionError) or "recursion" in str(error).lower()

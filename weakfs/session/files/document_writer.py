@@ -267,8 +267,8 @@ class Document:
     ) -> Iterator[tuple[list[Any], bool]]:
         """Yield the values after the first `skip` in batches, or the numbers of the records whose events they are.
 
-        Values that share their packed form with records are their events. Others are compared with the events of the
-        newest records of their type. No batch crosses the position `edge`.
+        Values that share their packed form with records are the events of these records. Others are compared with the
+        events of the newest records of their type. No batch crosses the position `edge`.
         """
         shape = self._rules.registry.by_type.get(spec.cls)
         recorded = self._recorded.get(shape.tag, ()) if shape is not None and spec.kind == "log" else ()

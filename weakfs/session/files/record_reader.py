@@ -84,7 +84,7 @@ class RecordReader:
                     place = self._read_single(list(rows), place)
 
     def log(self) -> Log[Row]:
-        """Return the records. Call this once the slices that their events may refer to are read."""
+        """Return the records. Call this after reading the slices to which their events may refer."""
         for one in self._waiting:
             one.stretch.fields[one.shape.tag] = self._one_by_one(one.shape, one.events, one.wheres)
         self._waiting = []

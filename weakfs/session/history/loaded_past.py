@@ -32,7 +32,7 @@ class Past:
     """The records up to `seq`, and what is needed to read the states between them. An immutable value."""
 
     seq: int = 0
-    # The keyframes that came with the records, and those made after each of them, by its number.
+    # The keyframes that came with the records, and, by the number of each, those made after it.
     lasting: Log[PackedMark] = NO_MARKS
     made: PMap[int, Keyframes] = NO_KEYFRAMES
     # The slices that the keyframes hold, if the records came from a file or storage, with the tags of their events if

@@ -50,7 +50,7 @@ class Missing:
 class SaveReport:
     """What was written: where, how many bytes, and how many of each thing.
 
-    `missing` lists what could not be included, blobs first. Blobs that are already beside the file are not read again,
+    `missing` lists what could not be included, blobs first. Blobs that are already next to the file are not read again,
     so it does not list those that were damaged there.
     """
 

@@ -115,7 +115,7 @@ class Log(Sequence[T], Generic[T]):
         return cls()._with_stretches(stretches)
 
     def _with_stretches(self, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
-        """Return this sequence with the items of existing stretches at its end, which it takes over."""
+        """Return this sequence with the items of existing stretches, which it takes over, at its end."""
         stretch = self._stretch if self._length else None
         length = self._length
         for items in stretches:

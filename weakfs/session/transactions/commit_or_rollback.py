@@ -348,7 +348,7 @@ class Transactions(RecordLog):
         return True
 
     def _commit_group(self, group: Sequence[Transaction]) -> Steps[dict[Transaction, Exception]]:
-        """Commit transactions, or one with work outside the session.
+        """Commit several transactions, or a single one that has work outside the session.
 
         Return the errors of those that cannot be merged.
         """

@@ -76,7 +76,7 @@ class Moments(Forks):
     def _files_around(self, line: Timeline, external: Reversible, span: Span) -> tuple[Any, Any]:
         """Return the external files before and after the records of a span.
 
-        Changes by other programs that were found in these records are part of both.
+        Both include the changes by other programs that were found in these records.
         """
         from weakfs.session.merging.resolver import Resolver
 
@@ -177,7 +177,7 @@ class Moments(Forks):
     def _states(self, line: Timeline, numbers: set[int]) -> dict[int, SessionView]:
         """Return the slices after some records, read in one pass if they are near each other: equal ones are shared.
 
-        Those of a record that was dropped are the slices of a snapshot that was taken after it.
+        For a dropped record, they are the slices of a snapshot that was taken after it.
         """
         kept: dict[int, SessionView] = {}
         if dropped := {seq for seq in numbers if seq < line.dropped}:

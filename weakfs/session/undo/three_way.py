@@ -247,7 +247,7 @@ class ThreeWay(Moments):
         if work.outside and work.goes_to_moment and work.keeps_foreign and span.first <= work.line.dropped:
             raise SessionError(
                 f"cannot go back to record {span.first - 1} and keep what other programs changed since: the records "
-                f"that tell them apart were dropped; pass foreign='replace'"
+                f"that show which changes are theirs were dropped; pass foreign='replace'"
             )
         changed: list[_Outside] = []
         for one in work.outside:

@@ -71,7 +71,7 @@ class FolderEventStore:
         self._root = Root(self.path, is_synced=self._options.is_synced)
         self._mutex = Lock()
         self._streams: OrderedDict[str, Stream] = OrderedDict()
-        # The streams with appends that may not be on the disk yet.
+        # The streams with appends that might not be on the disk yet.
         self._unsynced: set[str] = set()
 
     @property

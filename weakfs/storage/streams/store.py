@@ -62,7 +62,7 @@ class AsyncStorageEventStore(DerivedEventStore):
     ) -> None:
         """The storage stays open when the store is closed, unless `close_storage` is set.
 
-        `clock` says when leases expire: the clocks of machines that share an engine should agree to within seconds.
+        `clock` says when leases expire: the clocks of machines that share an engine should agree within a few seconds.
         """
         self._storage, self._close_storage = storage, close_storage
         self._tail_bytes, self._merge_bytes = tail_bytes, merge_bytes
@@ -385,7 +385,7 @@ class StorageEventStore(SyncEventStore):
     ) -> None:
         """The storage stays open when the store is closed, unless `close_storage` is set.
 
-        `clock` says when leases expire: the clocks of machines that share an engine should agree to within seconds.
+        `clock` says when leases expire: the clocks of machines that share an engine should agree within a few seconds.
         """
         streams = _BlockingEventStore(
             InPlaceStorage(storage),

@@ -124,8 +124,8 @@ def shell_handler(
     A command that ends by itself counts as a success, whatever its exit code: its effects stay, and the code is in the
     receipt. A failing test run is an ordinary answer, and the model expects to find the reports, caches and partial
     builds that it left, as in any terminal; for `grep`, `diff` and `test`, an exit code of 1 only means "no". The call
-    fails, and everything that the command changed is undone, if the command did not finish: it or the call timed out,
-    it could not be started, its supervisor was killed, or what it left exceeds a quota or a limit.
+    fails, and everything that the command changed is undone, if the command did not finish: the command or the call
+    timed out, it could not be started, its supervisor was killed, or what it left exceeds a quota or a limit.
     """
     options = ShellOptions() if options is None else options
     require_linux("run a command", "use the other tools, which do not need Linux")

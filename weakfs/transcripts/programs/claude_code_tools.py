@@ -47,7 +47,7 @@ _REFUSALS = (
     "plan mode",
 )
 _MISSING = ("file does not exist", "no such file or directory", "directory does not exist")
-# Tools that change no file and start nothing that does; of any other tool this is unknown.
+# Tools that change no file and start nothing that does; for any other tool this is unknown.
 _WITHOUT_FILES = frozenset(
     {
         "TodoWrite",

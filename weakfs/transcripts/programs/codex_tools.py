@@ -37,7 +37,7 @@ _REFUSALS = ("rejected", "aborted", "sandbox", "approval", "permission denied", 
 _MISSING = ("no such file or directory", "failed to read file to update")
 # Messages of patches that do not fit.
 _MISFITS = (*_MISSING, "failed to find context", "failed to find expected lines", "verification failed")
-# Tools that change no file and start nothing that does; of any other tool this is unknown.
+# Tools that change no file and start nothing that does; for any other tool this is unknown.
 _WITHOUT_FILES = frozenset(
     {
         "update_plan",

@@ -21,7 +21,7 @@ from weakfs.transcripts.reconstruction.recorded_calls import Step, Texts
 _LINE = re.compile(r"(\d{1,9})\. ?(.*)", re.DOTALL)
 _REFUSALS = ("denied", "rejected", "permission", "aborted", "cancelled", "canceled", "blocked", "interrupted")
 _MISSING = ("does not exist", "no such file or directory")
-# Tools that change no file and start nothing that does; of any other tool this is unknown.
+# Tools that change no file and start nothing that does; for any other tool this is unknown.
 _WITHOUT_FILES = frozenset(
     {
         "report_intent",

@@ -1,4 +1,4 @@
-"""Dialects: variants of our tools that behave like those of other programs, to run what those recorded."""
+"""Dialects: variants of our tools that behave like those of other programs, to run what these programs recorded."""
 
 from __future__ import annotations
 

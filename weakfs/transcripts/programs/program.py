@@ -23,7 +23,7 @@ class Program:
     """The tools of one program, and our equivalent of each.
 
     `succeeded` returns whether a call succeeded, `None` if the recording does not say. `without_files` are the tools
-    that change no file and start nothing that does; of any other tool without a counterpart this is unknown.
+    that change no file and start nothing that does; for any other tool without a counterpart this is unknown.
     `name_of` returns the name of the tool of a call.
     """
 

@@ -158,7 +158,7 @@ def is_variable(name: str) -> bool:
 
 def has_reader(descriptor: int) -> bool:
     """Return whether any process has the other end of a FIFO open for reading, given the end for writing."""
-    import select  # not all of it on Windows
+    import select  # imported here because Windows has only a part of it
 
     poll = select.poll()
     poll.register(descriptor, 0)
@@ -167,7 +167,7 @@ def has_reader(descriptor: int) -> bool:
 
 def is_readable(descriptor: int) -> bool:
     """Return whether data or the end of the stream can be read; for a process, whether it has ended."""
-    import select  # not all of it on Windows
+    import select  # imported here because Windows has only a part of it
 
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)

@@ -21,7 +21,7 @@ GENERATIONS = 20
 # The positions of the number of threads and the start time among the fields of /proc/PID/stat that follow the name.
 THREADS, STARTED = 17, 19
 
-# The maximum number of pauses in which a listing waits for `execve` to end, and the length of one in seconds: at least
+# The maximum number of pauses in which a listing waits for `execve` to end, and the length of each in seconds: at least
 # 10 s in all.
 EXECUTING, PAUSE = 20_000, 0.0005
 

@@ -76,7 +76,7 @@ class AttributeRestore:
         for path in {*ours.owners, *ours.xattrs, *theirs.owners, *theirs.xattrs}:
             if ours.owners.get(path) != theirs.owners.get(path) or ours.xattrs.get(path) != theirs.xattrs.get(path):
                 yield path
-        # An entry that only one of the layers holds comes from the image in the other.
+        # An entry that is in only one of the layers comes from the image in the other.
         yield from (path for path, _ in walk(self.now.files) if find(self.layer.files, segments_of(path)) is None)
         yield from (path for path, _ in walk(self.layer.files) if find(self.now.files, segments_of(path)) is None)
 

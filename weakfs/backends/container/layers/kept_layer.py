@@ -1,7 +1,7 @@
 """A layer that was set aside because its container does not start with it: a command may have removed /bin/sh.
 
-The container is started over its image alone, and then gets the files of its layer. Until it has all of them, the layer
-is kept next to its directory, and the next start of the container puts it back first.
+The container is started over its image alone, and then gets the files of its layer. Until the container has all of
+them, the layer is kept next to its directory, and the next start of the container puts it back first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_kept(upper: str) -> bool:
 
 
 def set_aside(upper: str) -> None:
-    """Set a layer aside and leave an empty one in its place; the container must not run."""
+    """Set a layer aside and leave an empty one in its place; the container must not be running."""
     status = os.stat(upper)
     os.rename(upper, upper + KEPT)
     os.mkdir(upper, 0o700)
@@ -45,7 +45,7 @@ def set_aside(upper: str) -> None:
 
 
 def put_back(upper: str) -> None:
-    """Put a layer that was set aside back; the container must not run."""
+    """Put back a layer that was set aside; the container must not be running."""
     if os.path.isdir(upper):
         shutil.rmtree(upper)
     os.rename(upper + KEPT, upper)

@@ -49,7 +49,7 @@ def end_monitors(container_id: str) -> bool:
     any_found = False
     until = monotonic() + ENDING
     killed_at: float | None = None
-    # A monitor forks when it starts, and the process that was found ends.
+    # When a monitor starts, it forks, and the process that was found here exits.
     while found := monitors_of(container_id):
         any_found = True
         if killed_at is not None and monotonic() > killed_at + ENDING:

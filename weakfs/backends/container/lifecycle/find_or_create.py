@@ -141,7 +141,7 @@ def _find(podman: Podman, *, session_id: str, name: str) -> Container | None:
             for one in settled(podman, now):
                 if is_filled(control):
                     return Container(podman, one.container_id, control, held, is_own=True)
-                # The process that created it was killed before it had its initial files.
+                # The process that created the container was killed before the container had its initial files.
                 remove_container(podman, one.container_id, control)
         except BaseException:
             os.close(held)

@@ -20,7 +20,7 @@ PAUSE = 0.002
 
 
 def put_back_layer(podman: Podman, found: Inspected) -> None:
-    """Put back the layer that was set aside when an earlier process started the container, which must not run now."""
+    """Put back the layer that was set aside when an earlier process started the container; it must not be running."""
     if found.upper is not None and kept_layer.is_kept(found.upper):
         with suppress(PodmanError):
             podman.unmount(found.container_id)

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 logger = logging.getLogger("weakfs.backends")
 
-# A container that is busy when it is due is checked again after this fraction of its idle time.
+# If a container is busy when it is due, it is checked again after this fraction of its idle time.
 AGAIN = 0.25
 
 

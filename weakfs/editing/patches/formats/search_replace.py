@@ -54,7 +54,7 @@ def parse_search_replace(text: str) -> tuple[Operation, ...]:
 
     Raise `PatchParseError` if it is malformed. A block belongs to the file named by the last line of text above it;
     without any text between two blocks, they belong to the same file. Markdown fences are skipped, and so is text
-    further above a name. Lines that look like markers but do not have as many signs as those of their block are
+    further above a name. Lines that look like markers but do not have as many signs as those of their block count as
     contents. A carriage return at the end of a line belongs to that line, unless the markers end in one as well.
     """
     lines = text.removeprefix("\ufeff").split("\n")

@@ -1,4 +1,4 @@
-"""Context lines without their mark: if they are indented, their first blank is taken for it."""
+"""Context lines without their mark: if they are indented, their first blank counts as the mark."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class LogState:
 
     @property
     def has_uncertain(self) -> bool:
-        """Whether changes failed or were cancelled that may nevertheless have been stored."""
+        """Whether there are failed or cancelled changes that may nevertheless have been stored."""
         return bool(self.uncertain)
 
     def gone(self, action: str, head: int) -> StorageError:

@@ -32,7 +32,7 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The fields of a frame that only adds records.
 PLAIN = frozenset({"id", "after", "counter", "fields", "rows", "blobs"})
-# All fields. A field that a later version adds may change the state in a way that this version does not know.
+# All fields. A field that a later version adds may change the state in a way unknown to this version.
 FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
 SHAPES: dict[str, type] = {"dropped": list, "externals": list, "slices": dict, "snapshots": list}
 # Up to this many records are applied one by one.

@@ -248,7 +248,7 @@ class FrameWriter:
         after: Timeline,
         slices: list[tuple[str, str]],
     ) -> Json:
-        """Return the values of slices whose reducers a reader may not know."""
+        """Return the values of slices whose reducers a reader might not know."""
         old = EMPTY_TABLE
         new = EMPTY_TABLE
         for tag, kind in slices:

@@ -73,7 +73,7 @@ class Client(ABC):
     async def run(self, script: str, keys: Sequence[str], *arguments: Word, is_change: bool = True) -> object:
         """Run a script, which is sent to the server only once.
 
-        One that changes nothing is run on a second connection if the first one was lost.
+        A script that changes nothing is run on a second connection if the first one was lost.
         """
         is_repeated = is_change
         check_size(max((len(word) for word in arguments if type(word) is bytes), default=0), LARGEST, self.url)

@@ -35,7 +35,7 @@ BUSY = 60.0
 
 
 class Database:
-    """One connection, which threads take turns using. A file that may not be written is only read."""
+    """One connection, which threads take turns using. A file without write permission is only read."""
 
     def __init__(self, path: str, *, durability: str = "process") -> None:
         if durability not in ("process", "power", "manual"):

@@ -28,7 +28,7 @@ ODD = 0x80
 LONGEST_DIGEST = 64
 FRAME_HEAD = Struct("<IBQ")
 NUMBER = Struct("<Q")
-# The marker of the segment, the number of bytes that may not be synced, and the position of the commit in the file.
+# The marker of the segment, the number of bytes that might not be synced, and the position of the commit in the file.
 COMMIT_BODY = Struct("<4sIQ")
 COMMIT_RECORD = Struct("<IB4sIQ")
 # The same, after the checksum of the record before it.

@@ -36,11 +36,11 @@ def log_command(
 ) -> int:
     """Show the tool calls of a session, oldest first.
 
-    Each row shows the number of the call, when it began (month, day and time in UTC), its tool, its path, the number
-    of lines added and removed, and its status. The output of "weakfs run" has the same numbers, and "weakfs diff FILE
-    --call NUMBER" shows what a call changed. Changes that no call made have rows without a number: rollbacks, writes
-    by the program itself, and, unless --cause, --path or --filesystem is given, snapshots. The last column shows
-    their cause.
+    Each row shows the number of the call, when it began (month, day and time in UTC), its tool, its path, the number of
+    lines added and removed, and its status. The output of "weakfs run" has the same numbers, and "weakfs diff FILE
+    --call NUMBER" shows what a call changed. Changes made outside calls have rows without a number: rollbacks, writes
+    by the program itself, and, unless --cause, --path or --filesystem is given, snapshots. The last column shows their
+    cause.
 
     With --records, each row is a record: its number, its time, its event, its cause and its path.
 
