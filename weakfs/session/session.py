@@ -59,7 +59,8 @@ class Session(Undo):
     def attach(self, filesystem: External | Attachable) -> None:
         """Let an external filesystem take part in snapshots, rollbacks and transactions.
 
-        Attaching the same filesystem again changes nothing. Raise `ValueError` if another one with its id is attached.
+        Attaching the same filesystem again changes nothing. Raise `ValueError` if another one with its id is attached,
+        and `TypeError` for anything but an external filesystem.
         """
         part = filesystem.external if isinstance(filesystem, Attachable) else filesystem
         if not all(hasattr(part, name) for name in ("filesystem_id", "snapshot", "restore", "begin")):

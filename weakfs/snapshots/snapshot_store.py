@@ -115,7 +115,7 @@ class Store:
         return digest not in self._index.places or not os.path.exists(self._index.path_of(digest))
 
     def read_manifest(self, digest: bytes) -> bytes:
-        """Return a directory's manifest."""
+        """Return a directory's manifest. Raise `MissingBlob` if it is missing, `StoreDamaged` if it is damaged."""
         manifest = self._index.read(digest)
         if manifest_digest(manifest) != digest:
             raise StoreDamaged(
@@ -284,7 +284,8 @@ class Store:
     ) -> CompactReport:
         """Compact the store as `compact` does, holding a lock under which `keep()` returns the contents to keep.
 
-        The lock is not held while other processes write to the store, because they may be waiting for it.
+        The lock is not held while other processes write to the store, because they may be waiting for it. Raises what
+        `compact` raises.
         """
         deadline = time.monotonic() + PATIENCE
         while True:

@@ -58,6 +58,10 @@ class Toolset:
     `provider` names the provider of the models that make the calls. It is the default of `definitions`, and it sets the
     defaults of arguments: `read_file` returns images, which `ToolResult.content(provider)` includes, and line numbers
     for Anthropic's models.
+
+    Raises `ValueError` for a filesystem of another session, two tools with one name, an unknown provider, or
+    `require_read` without `refuse_stale_writes`, and `TypeError` for arguments of other types, or if the filesystem
+    cannot be guarded.
     """
 
     def __init__(

@@ -92,8 +92,8 @@ class ContainerFilesystem(ContainerFiles):
     recorded nor undone. Relative paths, and commands, start in `workdir`, which is created if it is missing. Mount
     points, such as /proc, are hidden. Links never lead out of `root`, whatever `follow_symlinks` is.
 
-    Raises `PodmanUnavailable`, `ImageNotFound`, `ContainerNotFound`, and `OSError` (EBUSY) while another process uses
-    the session's container.
+    Raises `ValueError` unless exactly one of `image` and `container` is given, `PodmanUnavailable`, `ImageNotFound`,
+    `ContainerNotFound`, and `OSError` (EBUSY) while another process uses the session's container.
     """
 
     __slots__ = ("_base", "_name", "_options")
@@ -248,7 +248,8 @@ class ContainerFilesystem(ContainerFiles):
         """Merge the changes that a fork made since it was forked or last merged. Return the changed paths, sorted.
 
         The merge is three-way, by path, and within a text by lines. Owners and extended attributes stay in the fork.
-        Raises `MergeConflict`, with nothing changed, if both changed the same thing differently.
+        Raises `MergeConflict`, with nothing changed, if both changed the same thing differently, and `ValueError` for a
+        filesystem that `fork` did not make in this process.
         """
         if forked._base is None:
             raise ValueError(f"cannot merge {forked!r}: it was not made by fork() in this process; copy its files")

@@ -388,7 +388,10 @@ class MountedFilesystem(BaseFilesystem):
         *,
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> Iterator[Checkout]:
-        """Check the files out for a program to work on; see `SupportsCheckout`."""
+        """Check the files out for a program to work on; see `SupportsCheckout`.
+
+        Raises `OSError` (ENOTSUP) if no program can work on the files.
+        """
         from weakfs.backends.mounted.workplace import mounted_checkout
 
         segments = self._parse(path)[1]
@@ -417,7 +420,10 @@ class MountedFilesystem(BaseFilesystem):
 
     @property
     def background(self) -> BackgroundProcesses:
-        """The background processes that work on the files. They see them at the mount point."""
+        """The background processes that work on the files, which they see at the mount point.
+
+        Raises `OSError` (ENOTSUP) if no process can work on the files.
+        """
         from weakfs.backends.mounted.workplace import MountedWorkplace
 
         if not isinstance(self._files, SupportsProcesses):

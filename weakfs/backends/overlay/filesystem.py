@@ -43,6 +43,9 @@ class OverlayFilesystem(SessionFilesystem):
     `commit()` writes all changes to `lower` or none, `discard()` drops them, `diff()` returns them. Changes that other
     programs make in `lower` are visible, except where the upper layer has its own entry. `lower` is one of
     weakfs's own backends; a memory filesystem needs its own session.
+
+    Raises `TypeError` if `lower` does not derive from `BaseFilesystem`, and `ValueError` if it is a mounted filesystem,
+    or if its files are in the same slice as those of the overlay.
     """
 
     __slots__ = ("_known", "_lower", "_read")

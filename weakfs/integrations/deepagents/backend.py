@@ -54,7 +54,8 @@ class WeakfsBackend(BackendProtocol):
     file, `glob` also returns directories, and paths relative to the directory searched, and every page but the last
     ends without a line break.
 
-    Thread-safe; any number of tasks may make calls too. Calls that change files are made one after another.
+    Thread-safe; any number of tasks may make calls too. Calls that change files are made one after another. Raises
+    `ValueError` for an unknown dialect, and what `Toolset` raises.
     """
 
     def __init__(

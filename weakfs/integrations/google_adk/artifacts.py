@@ -94,7 +94,10 @@ class WeakfsArtifactService(BaseArtifactService):
         session_id: str | None = None,
         version: int | None = None,
     ) -> types.Part | None:
-        """Return a version of an artifact, by default the latest, or `None` if there is none."""
+        """Return a version of an artifact, by default the latest, or `None` if there is none.
+
+        References to other artifacts are followed. Raises `InputValidationError` if there are too many of them.
+        """
         scope = _Scope(app_name, user_id, session_id)
         for _ in range(MAX_REFERENCES + 1):
             found = self._find(scope, filename, version)

@@ -198,7 +198,8 @@ class StorageSaver(BaseCheckpointSaver[str]):
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Keep only the latest checkpoint of each namespace or, with "delete", none.
 
-        Also keep the ancestors from which the delta channels of the latest checkpoint are computed.
+        Also keep the ancestors from which the delta channels of the latest checkpoint are computed. Raises `ValueError`
+        for an unknown strategy.
         """
         if strategy not in ("keep_latest", "delete"):
             raise ValueError(f"strategy is {strategy!r}; use 'keep_latest' or 'delete'")

@@ -105,7 +105,10 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         return await self._sandbox(state)
 
     async def resume(self, state: SandboxSessionState) -> SandboxSession:
-        """Return the sandbox of a saved state, with the files of its session or, without one, of its snapshot."""
+        """Return the sandbox of a saved state, with the files of its session or, without one, of its snapshot.
+
+        Raises `TypeError` for the state of another kind of sandbox, and what `create` raises.
+        """
         if not isinstance(state, WeakfsSandboxState):
             raise TypeError(f"cannot resume a sandbox of the type {state.type!r}: pass the state of a weakfs sandbox")
         state.assert_path_grants_rebound()

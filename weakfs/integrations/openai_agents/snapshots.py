@@ -30,7 +30,7 @@ class WeakfsSnapshot(SnapshotBase):
     location: str
 
     async def persist(self, data: io.IOBase, *, dependencies: Dependencies | None = None) -> None:
-        """Store the files of an uncompressed tar archive as the newest state."""
+        """Store the files of an uncompressed tar archive as the newest state. Raises `SnapshotPersistError`."""
 
         def store() -> None:
             with Session.open(self.location, self.id) as session:
@@ -43,7 +43,10 @@ class WeakfsSnapshot(SnapshotBase):
             raise SnapshotPersistError(snapshot_id=self.id, path=Path(self.location), cause=error) from error
 
     async def restore(self, *, dependencies: Dependencies | None = None) -> io.IOBase:
-        """Return the newest files as an uncompressed tar archive."""
+        """Return the newest files as an uncompressed tar archive.
+
+        Raises `SnapshotNotRestorableError` if no files are stored, and `SnapshotRestoreError` if they cannot be read.
+        """
         if not await self.restorable():
             raise SnapshotNotRestorableError(snapshot_id=self.id, path=Path(self.location))
 

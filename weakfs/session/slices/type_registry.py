@@ -200,7 +200,11 @@ class Registry:
         return cls.empty()
 
     def with_tags(self, types: Mapping[str, type]) -> Self:
-        """Return a registry with `types` added under the given tags."""
+        """Return a registry with `types` added under the given tags.
+
+        Raise `ValueError` if a tag already belongs to another class, and `TypeError` for a class that is not an
+        attrs class, a dataclass or an enum.
+        """
         by_tag, by_type = dict(self.by_tag), dict(self.by_type)
         for tag, type_ in types.items():
             known = by_tag.get(tag)

@@ -20,7 +20,10 @@ class Run(Protocol):
 
 
 def run_in_place(call: Coroutine[object, None, T], /) -> T:
-    """Run a coroutine that never waits: one of an engine whose client blocks, or of storage in memory."""
+    """Run a coroutine that never waits: one of an engine whose client blocks, or of storage in memory.
+
+    Raises `RuntimeError` if the coroutine waits.
+    """
     try:
         call.send(None)
     except StopIteration as end:

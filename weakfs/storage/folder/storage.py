@@ -56,7 +56,10 @@ class FolderStorage:
         return found.value if found is not None else None
 
     def get_versioned(self, key: str) -> Versioned | None:
-        """Return the value of a key with its version, or `None` if the key is not set."""
+        """Return the value of a key with its version, or `None` if the key is not set.
+
+        Raise `JournalDamaged`, a `StorageError`, if the file of the key is damaged.
+        """
         self._check()
         parts = components(check_key(key), SUFFIX)
         try:

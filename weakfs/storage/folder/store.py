@@ -42,7 +42,8 @@ class FolderEventStore:
 
     `segment_size` and `fold_budget` are in bytes: the size at which a journal continues in a new file, and the maximum
     that one `trim` rewrites. `lock_timeout` is how long to wait for another process, in seconds. `clock` returns the
-    time in seconds since 1970, for leases. Needs flock(2): raises `StorageError` (ENOTSUP) on Windows.
+    time in seconds since 1970, for leases. Raises `ValueError` for an unknown durability, and `StorageError` (ENOTSUP) on
+    Windows, which has no flock(2).
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class WorkspaceSection(FilesystemSection):
 
     It has no tools unless some are given: agents that run programs use their native tools. `mounts` are copied into the
     temporary directory; `mount_reports` lists what was left out. A runtime that resumes its sessions must pass `root`,
-    because a temporary directory does not outlive the section.
+    because a temporary directory does not outlive the section. Raises `ValueError` for `mounts` together with `root`.
     """
 
     def __init__(
