@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class ExternalTree:
     """The known part of one external filesystem.
 
-    `tree` holds the files as they are now, and `found` those that existed before the session, as they were then.
+    `tree` holds the files as they are now, and `found` those that existed before the session, as they were when found.
     `is_whole` is true if everything was seen at once, by a scan: nothing else exists.
     """
 

@@ -23,7 +23,7 @@ V = TypeVar("V")
 @event("fs/lower_found")
 @frozen
 class LowerFound:
-    """The lower layer's entries at every path where the upper layer holds something, as they were then."""
+    """The lower layer's entries at every path where the upper layer holds something, as they were when found."""
 
     tree: FileTree = field(default=EMPTY_TREE, repr=False)
 

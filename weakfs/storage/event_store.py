@@ -87,7 +87,7 @@ class EventStore(Protocol):
         ...
 
     def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
-        """Return the digests of the contents that the stream has."""
+        """Return those of the given digests whose contents the stream has."""
         ...
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:

@@ -194,8 +194,8 @@ class Toolset:
         The process that made it may have died before it learned the outcome. The receipt has plain values if its class
         has changed meanwhile. Read-only calls are made again.
 
-        The call fails if it takes longer than `timeout` seconds, or runs past `deadline`, in nanoseconds of the
-        session's clock; if both are given, the earlier one counts. `cancellation` lets another thread undo the call
+        The call fails if it takes longer than `timeout` seconds, or runs past `deadline`, a time on the session's clock
+        in nanoseconds; if both are given, the earlier one counts. `cancellation` lets another thread undo the call
         while it runs. The last four parameters are passed to the handler in its context.
 
         Raises `TransactionCancelled` if the call is cancelled. An exception that is a bug rather than a failure of the

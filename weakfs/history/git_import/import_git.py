@@ -62,8 +62,9 @@ def import_git(
 
     The call has the commit's id, message, author and committer as its arguments, and the author's name as its caller;
     records have the committer's time. The first parents of the branch become the session's own records. A merge of two
-    commits becomes a merged fork if its second parent branched off from that line earlier; any other merge becomes one
-    change. Tags of the session's own commits become snapshots. The default branch is the repository's current one.
+    commits becomes a merged fork if its second parent branched off from an earlier one of these commits; any other
+    merge becomes one change. Tags of the session's own commits become snapshots. The default branch is the repository's
+    current one.
 
     An export writes the same commits again, with the same ids, if `ImportReport.is_exact`: every commit changes a file,
     every merge is recorded as a merge, nothing was skipped, ids are SHA-1, and no commit has a signature or an

@@ -48,8 +48,8 @@ class ProcessLimits:
     """Limits of background processes; `None` means no limit. Times are in seconds, sizes in bytes.
 
     At most `max_running` processes run at once. A process is terminated after `max_lifetime`, and after `max_idle`
-    without output, input or a query. The newest `max_kept_output` bytes of its output are kept. It then gets SIGTERM,
-    and SIGKILL after `grace`.
+    without output, input or a query: it gets SIGTERM, and SIGKILL after `grace`. The newest `max_kept_output` bytes of
+    its output are kept.
     """
 
     max_running: int | None = field(default=16, validator=_positive)

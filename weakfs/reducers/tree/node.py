@@ -69,7 +69,7 @@ class FileTree(Directory):
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
-        """Return the tree; with `known`, it shares with others that were unpacked. O(1): entries are unpacked later."""
+        """Return the tree; trees unpacked with the same `known` share directories. O(1): entries are unpacked later."""
         tree: FileTree = lazy_directory.unpacked(cls, packed, {} if known is None else known)
         return tree
 

@@ -42,8 +42,8 @@ class FolderEventStore:
 
     `segment_size` and `fold_budget` are in bytes: the size at which a journal continues in a new file, and the maximum
     that one `trim` rewrites. `lock_timeout` is how long to wait for another process, in seconds. `clock` returns the
-    time in seconds since 1970, for leases. Raises `ValueError` for an unknown durability, and `StorageError` (ENOTSUP) on
-    Windows, which has no flock(2).
+    time in seconds since 1970, for leases. Raises `ValueError` for an unknown durability, and `StorageError` (ENOTSUP)
+    on Windows, which lacks flock(2).
     """
 
     def __init__(
@@ -235,7 +235,7 @@ class FolderEventStore:
         """Let `exchange` put another directory in the place of a stream that ends at frame `expected`.
 
         Nobody can append in the meantime. To everyone who has the stream open, it then seems deleted. Raises
-        `StreamConflict` if it ends elsewhere.
+        `StreamConflict` if the stream ends elsewhere.
         """
         try:
             found = self._stream(stream)
