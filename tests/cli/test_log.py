@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from weakfs import InMemoryFilesystem, Session, Toolset
-from weakfs.tools import ToolCall
+from weakfs.tools import DEFAULT_TOOLS, HISTORY_TOOLS, ToolCall
 
 from .conftest import BEGINNING, TRANSCRIPTS, WORKSPACE, Run
 from .places import call, written
@@ -53,9 +53,83 @@ def test_each_call_has_one_row(run: Run, worked: Path) -> None:
         ["2", "read_file", "/nope", "not_found"],
         ["", "snapshot", "before"],
         ["3", "rm", "/src", "+0", "-3", "ok"],
-        ["", "rolled_back", "to", "calls/s1", "+3", "-0", "ann"],
+        ["", "rolled_back", "to", "before", "+3", "-0", "ann"],
         ["4", "edit_file", "/src/app.py", "edit_target_not_found"],
     ]
+
+
+def test_a_rollback_names_the_snapshot_as_its_own_row_does(run: Run, tmp_path: Path) -> None:
+    session = clocked()
+    files = InMemoryFilesystem(session)
+    for tag in ("same", "same", None, "other", "dropped"):
+        files.append("/a", "x\n")
+        session.rollback(session.snapshot(tag))
+    session.drop_snapshot("dropped")
+    session.save(tmp_path / "s.json")
+    for options in ((), ("--records",)):
+        lines = run("log", tmp_path / "s.json", *options).lines
+        assert [line.rpartition("snapshot")[2].split() or line for line in lines if "snapshot" in line] == [
+            ["same", "(calls/s1)"],
+            ["same", "(calls/s2)"],
+            ["calls/s3"],
+            ["other"],
+        ]
+        rolled_back = [line for line in lines if "rolled_back" in line]
+        assert [line.partition("  to ")[2].split() for line in rolled_back] == [
+            ["same", "(calls/s1)"],
+            ["same", "(calls/s2)"],
+            ["calls/s3"],
+            ["other"],
+            ["calls/s5"],
+        ]
+
+
+def test_each_undo_redo_revert_and_restore_has_one_row(run: Run, tmp_path: Path) -> None:
+    session = clocked()
+    files, tools = InMemoryFilesystem(session), Toolset(session)
+    for name in ("a", "b"):
+        tools.call("write_file", {"path": f"/{name}", "content": "x\n"}, call_id=f"call {name}")
+    session.snapshot("before")
+    session.undo()
+    session.redo()
+    session.revert("call a")
+    files.write("/c", "x\n")
+    session.restore("before", paths=["/a"])
+    session.undo(2)
+    session.save(tmp_path / "s.json")
+
+    rows = [without_time(line)[1:] for line in run("log", tmp_path / "s.json").lines[2:]]
+    assert rows == [
+        ["snapshot", "before"],
+        ["undo", "call", "b", "+0", "-1"],
+        ["redo", "undo", "call", "b", "+1", "-0"],
+        ["revert", "call", "a", "+0", "-1"],
+        ["file_written", "/c", "+1", "-0"],
+        ["restore", "before", "+1", "-0"],
+        ["undo", "restore", "before,", "14", "+0", "-2"],
+    ]
+    found = [one for one in run("log", tmp_path / "s.json", "--json").objects if one["type"] == "reversion"]
+    assert [(one["how"], one["target"], one["added"], one["removed"]) for one in found[:3]] == [
+        ("undo", "call b", 0, 1),
+        ("redo", "undo call b", 1, 0),
+        ("revert", "call a", 0, 1),
+    ]
+    assert [(one["first_record"], one["last_record"]) for one in found[:3]] == [(5, 7), (8, 10), (11, 13)]
+    filtered = run("log", tmp_path / "s.json", "--cause", "revert call a").lines
+    assert [without_time(line)[1:3] for line in filtered] == [["revert", "call"]]
+    of_b = run("log", tmp_path / "s.json", "--path", "/b").lines
+    assert [without_time(line)[1] for line in of_b][:3] == ["write_file", "undo", "redo"]
+    assert len([line for line in run("log", tmp_path / "s.json", "--records").lines if "reverted" in line]) == 6
+
+
+def test_an_undo_made_by_a_call_belongs_to_the_call(run: Run, tmp_path: Path) -> None:
+    session = clocked()
+    tools = Toolset(session, tools=[*DEFAULT_TOOLS, *HISTORY_TOOLS])
+    tools.call("write_file", {"path": "/a", "content": "x\n"})
+    tools.call("undo", {})
+    session.save(tmp_path / "s.json")
+    rows = [without_time(line) for line in run("log", tmp_path / "s.json").lines]
+    assert [(row[0], row[1], row[-1]) for row in rows] == [("1", "write_file", "ok"), ("2", "undo", "ok")]
 
 
 def test_rows_fit_80_columns(run: Run, tmp_path: Path) -> None:

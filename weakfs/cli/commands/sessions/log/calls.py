@@ -1,4 +1,4 @@
-"""`weakfs log`: one row for each call of a session, and for each change made outside calls."""
+"""`weakfs log`: one row for each call of a session, for each undo, and for each other change made outside calls."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from weakfs.class_decorators import frozen
 from weakfs.cli.commands.sessions.log.records import (
+    Names,
     Selection,
-    Tags,
     record_fields,
     selected,
     snapshot_fields,
@@ -22,19 +22,18 @@ from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import date_and_time, moment, padded, shortened, shown
 from weakfs.cli.output import Output, progress
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.history.descriptions import short_action, status_of, target_of_call, target_of_event
+from weakfs.history.descriptions import short_action, status_of, target_of_call
 from weakfs.history.record_states import steps_of
 from weakfs.history.tree_patch import count_lines
 from weakfs.history.trees import Trees
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import EntryFound, LowerEntry
-from weakfs.session import Merged, Record, Session, SessionSnapshot
+from weakfs.session import Merged, Record, Reverted, Session, SessionSnapshot
 from weakfs.tools.slices import KeptBlob
 
 # Records that change no files: files found in a lower layer or outside, and contents stored for an answer.
 OBSERVATIONS = (EntryFound, LowerEntry, KeptBlob)
 
-Entry: TypeAlias = NumberedCall | Record | SessionSnapshot
 # The numbers of lines added and removed.
 Lines: TypeAlias = tuple[int, int]
 
@@ -48,6 +47,23 @@ MIN_PATH = 8
 
 # No progress is shown for fewer records: reading them takes too little time.
 LARGE = 20_000
+
+
+@frozen
+class Undoing:
+    """An undo, redo, revert or restore: its records, the last of which is a `Reverted`. `how` is the method."""
+
+    how: str
+    first: int
+    last: Record
+
+    @property
+    def target(self) -> str:
+        """What was undone, which the cause of the records names."""
+        return (self.last.cause or "").removeprefix(f"{self.how} ")
+
+
+Entry: TypeAlias = NumberedCall | Undoing | Record | SessionSnapshot
 
 
 @frozen
@@ -69,7 +85,7 @@ class Row:
 
 def show_calls(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
     """Print the selected calls and changes, oldest first; include snapshots only if there is no filter."""
-    tags = Tags(session)
+    names = Names(session)
     found = _entries(session, wanted)
     if wanted.limit is not None:
         found = deque(found, maxlen=wanted.limit)
@@ -78,9 +94,9 @@ def show_calls(out: Output, session: Session, wanted: Selection, *, as_json: boo
         lines = _lines_of(session, entries)
     if as_json:
         for entry in entries:
-            out.record(**_fields(entry, lines.get(_key(entry)), tags))
+            out.record(**_fields(entry, lines.get(_key(entry)), names))
         return
-    _show_table(out, [evolve(_row(entry, tags), lines=lines.get(_key(entry))) for entry in entries])
+    _show_table(out, [evolve(_row(entry, names), lines=lines.get(_key(entry))) for entry in entries])
 
 
 def _entries(session: Session, wanted: Selection) -> Iterable[Entry]:
@@ -91,17 +107,41 @@ def _entries(session: Session, wanted: Selection) -> Iterable[Entry]:
     matching = None if wanted.is_everything else selected(session, wanted)
     if matching is None or (wanted.path is None and wanted.filesystem is None):
         yield from (call for call in calls if call.record is None and wanted.cause in (None, call.call.call_id))
+    undoings = _undoings(session, owned)
     for record in with_snapshots(session) if matching is None else session.records:
         if isinstance(record, SessionSnapshot):
             yield record
             continue
-        call = by_record.get(record.seq)
-        is_own = record.seq not in owned and not isinstance(record.event, OBSERVATIONS)
-        if call is not None:
+        is_wanted = matching is None or record.seq in matching
+        if (call := by_record.get(record.seq)) is not None:
             if matching is None or _is_wanted(call, record, matching, wanted):
                 yield call
-        elif is_own and (matching is None or record.seq in matching):
+        elif (undoing := undoings.get(record.seq)) is not None:
+            is_last = record.seq == undoing.last.seq
+            if is_last and (matching is None or any(seq in matching for seq in range(undoing.first, record.seq + 1))):
+                yield undoing
+        elif is_wanted and record.seq not in owned and not isinstance(record.event, OBSERVATIONS):
             yield record
+
+
+def _undoings(session: Session, owned: set[int]) -> dict[int, Undoing]:
+    """Return each undo, redo, revert and restore that no call made, by the numbers of its records.
+
+    Its records are consecutive and have a cause of their own.
+    """
+    found: dict[int, Undoing] = {}
+    first: int | None = None
+    cause: str | None = None
+    for record in session.records:
+        if record.seq in owned:
+            first = cause = None
+            continue
+        if first is None or record.cause != cause:
+            first, cause = record.seq, record.cause
+        if isinstance(record.event, Reverted):
+            one = Undoing(record.event.how, first, record)
+            found.update(dict.fromkeys(range(first, record.seq + 1), one))
+    return found
 
 
 def _is_wanted(call: NumberedCall, record: Record, matching: set[int], wanted: Selection) -> bool:
@@ -117,6 +157,8 @@ def _key(entry: Entry) -> int | None:
     """Return the record number under which the changes of an entry are stored."""
     if isinstance(entry, NumberedCall):
         return entry.last_state
+    if isinstance(entry, Undoing):
+        return entry.last.seq
     return entry.seq if isinstance(entry, Record) else None
 
 
@@ -126,6 +168,8 @@ def _lines_of(session: Session, entries: Sequence[Entry]) -> dict[int | None, Li
     for entry in entries:
         if isinstance(entry, NumberedCall) and entry.first is not None and entry.last_state is not None:
             begins[entry.last_state] = entry.first
+        elif isinstance(entry, Undoing):
+            begins[entry.last.seq] = entry.first
         elif isinstance(entry, Record) and not isinstance(entry.event, Merged):
             # The records of a merged fork are counted one by one.
             begins[entry.seq] = entry.seq
@@ -151,12 +195,14 @@ def _lines_of(session: Session, entries: Sequence[Entry]) -> dict[int | None, Li
     return found
 
 
-def _row(entry: Entry, tags: Tags) -> Row:
+def _row(entry: Entry, names: Names) -> Row:
     if isinstance(entry, SessionSnapshot):
-        return Row("", entry.at, "snapshot", shown(entry.tag or entry.snapshot_id), "")
+        return Row("", entry.at, "snapshot", shown(names.snapshot(entry.snapshot_id)), "")
+    if isinstance(entry, Undoing):
+        return Row("", entry.last.at, shown(entry.how), shown(entry.target), "")
     if isinstance(entry, Record):
-        action = short_action(tags.of(entry))
-        return Row("", entry.at, shown(action), target_of_event(entry.event), shown(entry.cause or ""))
+        action = short_action(names.tag_of(entry))
+        return Row("", entry.at, shown(action), names.target_of(entry), shown(entry.cause or ""))
     call = entry.call
     return Row(str(entry.number), call.started_at, shown(call.tool), target_of_call(call), status_of(call))
 
@@ -190,12 +236,23 @@ def _style(row: Row) -> str:
     return "magenta" if not row.number else "green" if row.status == "ok" else "red"
 
 
-def _fields(entry: Entry, lines: Lines | None, tags: Tags) -> dict[str, object]:
+def _fields(entry: Entry, lines: Lines | None, names: Names) -> dict[str, object]:
     added, removed = (None, None) if lines is None else lines
     if isinstance(entry, SessionSnapshot):
         return snapshot_fields(entry)
+    if isinstance(entry, Undoing):
+        return {
+            "type": "reversion",
+            "how": entry.how,
+            "target": entry.target,
+            "at": moment(entry.last.at, fraction=True),
+            "added": added,
+            "removed": removed,
+            "first_record": entry.first,
+            "last_record": entry.last.seq,
+        }
     if isinstance(entry, Record):
-        return {**record_fields(entry, tags), "added": added, "removed": removed}
+        return {**record_fields(entry, names), "added": added, "removed": removed}
     call = entry.call
     return {
         "type": "call",

@@ -38,13 +38,13 @@ def log_command(
 
     Each row shows the number of the call, when it began (month, day and time in UTC), its tool, its path, the number of
     lines added and removed, and its status. The output of "weakfs run" has the same numbers, and "weakfs diff FILE
-    --call NUMBER" shows what a call changed. Changes made outside calls have rows without a number: rollbacks, writes
-    by the program itself, and, unless --cause, --path or --filesystem is given, snapshots. The last column shows their
-    cause.
+    --call NUMBER" shows what a call changed. Changes made outside calls have rows without a number: undos, rollbacks,
+    writes by the program itself, and, unless --cause, --path or --filesystem is given, snapshots. The last column shows
+    their cause.
 
     With --records, each row is a record: its number, its time, its event, its cause and its path.
 
-    With --json, each line is an object whose "type" is call, record or snapshot.
+    With --json, each line is an object whose "type" is call, reversion, record or snapshot.
     """
     with as_failure(f"use the path {path!r}"):
         wanted = Selection(cause, None if path is None else normalize(path), limit, filesystem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 
 from weakfs.class_decorators import frozen
@@ -48,40 +48,57 @@ class Selection:
         return self.cause is None and self.path is None and self.filesystem is None
 
 
-class Tags:
-    """The type tags of a session's records."""
+class Names:
+    """What the log calls the events and snapshots of a session."""
 
     def __init__(self, session: Session) -> None:
         self.registry = session.registry
         self.shapes = session.registry.by_type
+        self._snapshots: dict[str, str] = {}
+        uses = Counter(one.tag for one in session.snapshots)
+        for one in session.snapshots:
+            if one.tag is not None:
+                more = f" ({one.snapshot_id})" if uses[one.tag] > 1 else ""
+                self._snapshots[one.snapshot_id] = f"{one.tag}{more}"
 
-    def of(self, record: Record) -> str:
-        """Return the tag of a record's event."""
+    def tag_of(self, record: Record) -> str:
+        """Return the type tag of a record's event."""
         return self.shapes[type(record.event)].tag
+
+    def snapshot(self, snapshot_id: str) -> str:
+        """Return the tag of a snapshot, with its id if others have the same tag; the id if there is no tag."""
+        return self._snapshots.get(snapshot_id, snapshot_id)
+
+    def target_of(self, record: Record) -> str:
+        """Describe what a record's event is about."""
+        event = record.event
+        if isinstance(event, RolledBack) and event.snapshot_id is not None:
+            return f"to {shown(self.snapshot(event.snapshot_id))}"
+        return target_of_event(event)
 
 
 def show_records(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
     """Print the selected records, oldest first; include the snapshots between them if there is no filter."""
-    tags = Tags(session)
+    names = Names(session)
     found = _limited(_selected(session, wanted), wanted.limit)
     if as_json:
         for entry in found:
-            fields = snapshot_fields(entry) if isinstance(entry, SessionSnapshot) else record_fields(entry, tags)
+            fields = snapshot_fields(entry) if isinstance(entry, SessionSnapshot) else record_fields(entry, names)
             out.record(**fields)
         return
-    width = max((len(shape.tag) for shape in tags.shapes.values()), default=0)
+    width = max((len(shape.tag) for shape in names.shapes.values()), default=0)
     number_width = max(len(str(session.seq)), 3)
     for entry in found:
         if isinstance(entry, SessionSnapshot):
-            name = shown(entry.tag or entry.snapshot_id)
+            name = shown(names.snapshot(entry.snapshot_id))
             out.line(f"{'':{number_width}}  {moment(entry.at)}  ", (f"snapshot {name}", "bold yellow"))
             continue
         out.line(
             f"{entry.seq:>{number_width}}  {moment(entry.at)}  ",
-            (f"{tags.of(entry):<{width}}", "cyan"),
+            (f"{names.tag_of(entry):<{width}}", "cyan"),
             "  ",
             (f"{shown(entry.cause or '-'):<10}", "magenta"),
-            f"  {target_of_event(entry.event)}".rstrip(),
+            f"  {names.target_of(entry)}".rstrip(),
         )
 
 
@@ -155,13 +172,13 @@ def snapshot_fields(snapshot: SessionSnapshot) -> dict[str, object]:
     }
 
 
-def record_fields(record: Record, tags: Tags) -> dict[str, object]:
+def record_fields(record: Record, names: Names) -> dict[str, object]:
     """Return a record as JSON fields."""
     return {
         "type": "record",
         "seq": record.seq,
         "at": moment(record.at, fraction=True),
-        "tag": tags.of(record),
+        "tag": names.tag_of(record),
         "cause": record.cause,
-        "event": dict(plain_fields(tags.registry, record.event)),
+        "event": dict(plain_fields(names.registry, record.event)),
     }
