@@ -57,6 +57,19 @@ def test_each_call_has_its_line(run: Run, tmp_path: Path) -> None:
     assert "4 (1 not_found, 3 ok)" in done.lines[6]
 
 
+def test_calls_of_the_plain_form_need_no_id(run: Run, tmp_path: Path) -> None:
+    lines = [{"tool": "write_file", "arguments": {"path": "/a", "content": "a"}}, {"tool": "ls", "arguments": {}}]
+    transcript = written(tmp_path / "t.jsonl", *lines)
+
+    done = run("run", transcript, "--save", tmp_path / "s.json", "--json")
+
+    assert (done.status, done.err) == (0, "")
+    assert [one["type"] for one in done.objects] == ["call", "call", "saved", "total"]
+    assert (done.objects[-1]["calls"], done.objects[-1]["not_read"]) == (2, 0)
+    calls = Session.load(tmp_path / "s.json")[ToolCall].all()
+    assert [one.call_id.rpartition("/")[2] for one in calls] == ["call1", "call2"]
+
+
 def test_a_transcript_may_come_through_a_pipe() -> None:
     line = json.dumps(call("write_file", path="/a.txt", content="a"))
     done = run_command("run", "-", "--json", given=line)

@@ -216,8 +216,9 @@ def test_a_call_without_a_usable_id_is_kept_and_reported() -> None:
     transcript = damaged("missing-id")
 
     assert ids(transcript) == [None, None, None, None, "c2"]
-    assert skipped_lines(transcript) == [1, 2, 3, 4, 5, 6]
-    assert "a number, not text" in transcript.skipped[1].reason
+    # A call of the plain form, on line 1, has no answer and needs no id.
+    assert skipped_lines(transcript) == [2, 3, 4, 5, 6]
+    assert "a number, not text" in transcript.skipped[0].reason
 
 
 def test_answers_to_repeated_ids_are_joined_in_order() -> None:

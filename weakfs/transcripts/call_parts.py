@@ -9,17 +9,23 @@ from weakfs.transcripts.json_lines import NotJson, as_list, as_object, kind_of, 
 from weakfs.transcripts.records import Answer, Found, Message, Skipped, TranscriptCall
 
 
-def read_call(line: int, *, call_id: object, tool: object, arguments: object) -> Iterator[Found]:
-    """Yield the call with these fields, and a notice for each invalid field."""
+def read_call(
+    line: int, *, call_id: object, tool: object, arguments: object, is_answered: bool = True
+) -> Iterator[Found]:
+    """Yield the call with these fields, and a notice for each invalid field.
+
+    Unless `is_answered`, the format has no answers, and a call needs no id.
+    """
     if not isinstance(tool, str):
         yield Skipped(line, f"a tool call is skipped: its tool name is {_other_than('text', tool)}")
         return
     if not isinstance(call_id, str):
-        yield Skipped(
-            line,
-            f"the id of a call to {short_repr(tool)} is {_other_than('text', call_id)}; "
-            "the call is kept, but no answer can be joined to it",
-        )
+        if is_answered or call_id is not None:
+            yield Skipped(
+                line,
+                f"the id of a call to {short_repr(tool)} is {_other_than('text', call_id)}; "
+                "the call is kept, but no answer can be joined to it",
+            )
         call_id = None
     values, problem = _read_arguments(arguments)
     yield TranscriptCall(call_id, tool, values, line, problem=problem)

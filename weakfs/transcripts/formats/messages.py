@@ -1,7 +1,7 @@
 """Messages: the chat and responses interfaces of OpenAI, Anthropic's messages, and our own format.
 
-Ours is one call per line, `{"id": "c1", "tool": "ls", "arguments": {}}`, without answers. OpenAI's interfaces do not
-record whether a call failed.
+Ours is one call per line, `{"id": "c1", "tool": "ls", "arguments": {}}`, without answers; the id may be missing.
+OpenAI's interfaces do not record whether a call failed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,13 @@ def read_responses(item: Message, line: int) -> Iterator[Found]:
 
 def read_plain(message: Message, line: int) -> Iterator[Found]:
     """Yield the call on a line of our own format."""
-    yield from read_call(line, call_id=message.get("id"), tool=message.get("tool"), arguments=message.get("arguments"))
+    yield from read_call(
+        line,
+        call_id=message.get("id"),
+        tool=message.get("tool"),
+        arguments=message.get("arguments"),
+        is_answered=False,
+    )
 
 
 def read_anthropic(message: Message, line: int) -> Iterator[Found]:
