@@ -60,6 +60,13 @@ def test_the_records_of_a_log_name_what_can_be_reverted(run: Run, place: str) ->
     assert previews[0].out.startswith("call 3  edit_file  c3\n")
 
 
+def test_an_unknown_call_is_not_taken_for_one_that_failed(run: Run, place: str) -> None:
+    done = run("revert", place, "c9x")
+    assert done.status == 1
+    assert "no call of session 's' has this id" in done.err
+    assert "failed" not in done.err
+
+
 def test_a_conflict_changes_nothing(run: Run, place: str) -> None:
     sides = (
         "call 2  edit_file  c2\n"

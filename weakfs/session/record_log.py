@@ -65,7 +65,7 @@ class RecordLog(Snapshots):
                     "cannot replay: the iterable of records changed the session; pass records that do not"
                 )
             if origin is not None and origin.session_id == self.session_id:
-                self._counter = max(self._counter, origin.counter)
+                self._count_from(origin.counter)
             if own is None:
                 if not self._stored(target, line):
                     raise SessionError("cannot replay: other processes have changed the session; replay into a new one")

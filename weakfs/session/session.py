@@ -409,6 +409,7 @@ class Session(Undo):
             rules, line, own = self._parts()
             again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
             again._set_parts(rules, line.copy(), own, self._missing)
+            again._count_like(self)
         return again
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -441,6 +442,7 @@ class Session(Undo):
             records = self.records
         again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
         again._set_parts(rules, Timeline(), header)
+        again._count_like(self)
         again.replay(records)
         return again
 

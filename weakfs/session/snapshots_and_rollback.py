@@ -80,7 +80,7 @@ class Snapshots(SessionCore):
             externals = snapshot_all(self._attached, tag) if self._attached else ()
             at = self.now()
             snapshot_id = self._next_id("s")
-            number = self._counter
+            number = self._number
             if self._log is None:
                 seq = line.seq
                 line.add_snapshot(SnapshotEntry(snapshot_id, number, seq, at, tag, line.state, externals))

@@ -101,7 +101,7 @@ class SessionState(SessionTrunk):
         # Where a fork branched off from its parent, or was last merged into it.
         self._base = base
         self._parent = parent
-        self._counter = 0
+        self._call_number = self._number = 0
         # `None` before the first.
         self._branches: Branches | None = None
         self._attached: tuple[External, ...] = ()
@@ -300,7 +300,7 @@ class SessionState(SessionTrunk):
         # Never the number of a kept snapshot.
         own_prefix = f"{self.session_id}/"
         taken = [e.number for e in line.snapshots.values() if e.snapshot_id.startswith(own_prefix)]
-        self._counter = max([header["counter"], *taken])
+        self._count_from(max([header["counter"], *taken]))
         self._rules, self._trunk, self._missing = rules, line, missing
 
 

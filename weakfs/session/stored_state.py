@@ -18,10 +18,11 @@ class SessionTrunk:
 
     __slots__ = (
         "__weakref__",
+        "_call_number",
         "_clock",
-        "_counter",
         "_delivery",
         "_id_suffix",
+        "_number",
         "_rules",
         "_trunk",
         "lock",
@@ -39,7 +40,9 @@ class SessionTrunk:
     # None in a fork until its first subscriber: most forks are made, merged and discarded.
     _delivery: Delivery | None
     _trunk: Timeline
-    _counter: int
+    # The last number in the id of a call, and that in any other id: what else is done must leave no gaps between calls.
+    _call_number: int
+    _number: int
     # Distinguishes the ids made by this process from those of other processes that work on the same session.
     _id_suffix: str
 
@@ -60,14 +63,31 @@ class SessionTrunk:
             return self._next_id(name)
 
     def _next_id(self, name: str) -> str:
-        self._counter += 1
         # "x1" and 2 would otherwise be the same id as "x" and 12.
         separator = "-" if name[-1:].isdigit() else ""
-        return f"{self.session_id}/{name.replace('/', '-')}{separator}{self._counter}{self._id_suffix}"
+        if name == "call":
+            self._call_number = number = self._call_number + 1
+        else:
+            number = self._next_number()
+        return f"{self.session_id}/{name.replace('/', '-')}{separator}{number}{self._id_suffix}"
 
     def _next_number(self) -> int:
-        self._counter += 1
-        return self._counter
+        self._number += 1
+        return self._number
+
+    @property
+    def _counter(self) -> int:
+        """The highest number in an id so far. Files of the session hold this alone."""
+        return max(self._number, self._call_number)
+
+    def _count_from(self, counter: int) -> None:
+        """Give no id a number up to `counter` again, which was stored as the highest."""
+        if counter > self._counter:
+            self._number = self._call_number = counter
+
+    def _count_like(self, other: SessionTrunk) -> None:
+        """Number the next ids as another session with the same id would."""
+        self._number, self._call_number = other._number, other._call_number
 
     def _post_since(self, line: Timeline, seq: int, last: int | None = None) -> None:
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:

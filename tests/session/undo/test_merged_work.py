@@ -101,7 +101,7 @@ def test_work_that_failed_with_its_outer_transaction_is_not_undone(desk: Desk, b
     desk.session.undo(1 + beside)
     assert (desk.text("/a"), desk.text("/b"), desk.text("/c")) == (None, None, None)
     desk.session.redo(1 + beside)
-    with pytest.raises(SessionError, match="except work that failed and was rolled back"):
+    with pytest.raises(SessionError, match="it failed, and its changes were rolled back at once"):
         desk.session.revert(inside)
     assert (desk.text("/a"), desk.text("/b")) == ("1\n", None)
     check_history(desk.session, tmp_path / "s.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ def test_a_call_whose_record_may_have_been_dropped_is_reported_as_such() -> None
             files.write(f"/{number}", "x")
     session.compact(keep=1)
 
-    with pytest.raises(SessionError, match=r"has this cause \(records 1 to 2 were dropped\), except"):
+    with pytest.raises(SessionError, match=r"no call of session 's' has this id \(records 1 to 2 were dropped\); "):
         session.revert("c0")
 
     assert session.revert("c2").paths == ("/2",)
@@ -220,7 +221,8 @@ def test_moves_are_followed() -> None:
 @pytest.mark.parametrize(
     ("target", "error", "message"),
     [
-        ("c9", SessionError, "no record of session 's' has this cause"),
+        ("c9", SessionError, "cannot revert 'c9': no call of session 's' has this id; pass the id of a call that"),
+        ("call-l", SessionError, "no call of session 's' has this id; did you mean 'call-1'?"),
         (99, UnknownSnapshot, "cannot revert records 99 to 99"),
         (0, UnknownSnapshot, "cannot revert records 0 to 0"),
         (range(3, 1), ValueError, "pass a range"),
@@ -229,12 +231,41 @@ def test_moves_are_followed() -> None:
 def test_missing_calls_and_records_cannot_be_reverted(target: Any, error: type[Exception], message: str) -> None:
     desk = in_memory()
     desk.write("/a", "1\n")
+    desk.tools.call("write_file", {"path": "/b", "content": "2\n"}, call_id="call-1")
     with pytest.raises(error, match=message):
         desk.session.revert(target)
     with pytest.raises(TypeError, match="pass a sequence of paths"):
         desk.session.revert("c1", paths="/a")
     with pytest.raises(ValueError, match="pass 'keep' or 'replace'"):
         desk.session.revert("c1", foreign="x")  # type: ignore[arg-type]
+
+
+def test_a_call_that_failed_is_not_reported_as_unknown() -> None:
+    desk = in_memory()
+    desk.write("/a", "1\n")
+    session = desk.session
+    with suppress(KeyError), session.transaction(cause="outer"):
+        with session.transaction(cause="inner"):
+            desk.fs.write("/b", "2\n")
+        raise KeyError
+    for cause in ("outer", "inner"):
+        with pytest.raises(SessionError, match="it failed, and its changes were rolled back at once; pass the id of"):
+            session.revert(cause)
+    call = desk.call("edit_file", path="/a", old_string="missing", new_string="x")
+    with pytest.raises(SessionError, match="it changed nothing that can be undone"):
+        session.revert(call)
+
+
+def test_a_failed_call_of_a_merged_fork_is_not_reported_as_unknown() -> None:
+    session = Session(session_id="s")
+    fork = session.fork()
+    with suppress(KeyError), fork.transaction(cause="failed"):
+        InMemoryFilesystem(fork).write("/b", "2\n")
+        raise KeyError
+    InMemoryFilesystem(fork).write("/c", "3\n")
+    session.merge(fork)
+    with pytest.raises(SessionError, match="it failed, and its changes were rolled back at once"):
+        session.revert("failed")
 
 
 def test_a_caller_learns_that_a_file_it_read_has_changed(desk: Desk) -> None:

@@ -230,6 +230,7 @@ def _copy(session: Session, after: Timeline) -> Session:
     copy = type(session)(session_id=session.session_id, registry=session.registry, clock=session._clock)
     header = {"session_id": session.session_id, "origin_id": session.origin_id, "counter": session._counter}
     copy._set_parts(session._rules, after, header)
+    copy._count_like(session)
     return copy
 
 

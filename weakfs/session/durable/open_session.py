@@ -267,5 +267,6 @@ def copy_session(source: SessionState, target: SessionState) -> None:
             f"cannot copy session {source.session_id!r}: a session with that id already exists; delete it first"
         )
     with target.lock:
-        target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]
+        target._rules, target.origin_id = rules, header["origin_id"]
+        target._count_from(header["counter"])
         start(log, target, line)

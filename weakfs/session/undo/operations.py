@@ -133,13 +133,26 @@ def spans_of(cause: str, rows: Sequence[Row], dropped: int, block_end: int = 0, 
     found = [one.span for one in _caused_by(cause, known)]
     if found or any(cause in one.failed for one in known):
         return found
+    for merge, inside in _merged(rows, dropped, block_end, calls):
+        found += [Span(one.first, one.last, merge) for one in _caused_by(cause, inside)]
+    return found
+
+
+def has_failed(cause: str, rows: Sequence[Row], dropped: int, block_end: int = 0, calls: Calls = NO_CALLS) -> bool:
+    """Return whether work with a cause was rolled back because it failed, or because a transaction around it did."""
+    if any(row[1] == cause and row[2] == ROLLED_BACK and row[3][3] for row in rows):
+        return True
+    forks = (inside for _, inside in _merged(rows, dropped, block_end, calls))
+    return any(cause in one.failed for each in (operations(rows, dropped, block_end, calls), *forks) for one in each)
+
+
+def _merged(rows: Sequence[Row], dropped: int, block_end: int, calls: Calls) -> Iterator[tuple[int, list[Operation]]]:
+    """Yield the number of each merge's record, and the operations of its fork."""
     for first, last in merges(rows, dropped, block_end):
         # In files of format version 1, the numbers in a fork's records are not those of the session.
         is_renumbered = rows[first - dropped - 1][3][4]
         block = islice(rows, first - dropped, last - dropped)
-        inside = operations(block, first, calls=calls if is_renumbered else NO_CALLS)
-        found += [Span(one.first, one.last, first) for one in _caused_by(cause, inside)]
-    return found
+        yield first, operations(block, first, calls=calls if is_renumbered else NO_CALLS)
 
 
 def _caused_by(cause: str, every: Iterable[Operation]) -> Iterator[Operation]:

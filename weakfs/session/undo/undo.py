@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, overload
@@ -12,12 +13,20 @@ from weakfs.session.errors import SessionError, UnknownSnapshot
 from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import SessionSnapshot
-from weakfs.session.undo.operations import REVERTED, Operation, Span, merges, operations, spans_of, undone
+from weakfs.session.undo.operations import REVERTED, Operation, Span, has_failed, merges, operations, spans_of, undone
 from weakfs.session.undo.three_way import ThreeWay, check_foreign
 
 if TYPE_CHECKING:
     from weakfs.session.merging.conflict_types import OnConflict
     from weakfs.session.undo.reversion import Foreign, Reversion
+
+NO_CHANGE = (
+    "it changed nothing that can be undone; pass a call or records that changed something, or use redo to reverse an "
+    "undo"
+)
+
+# The number of the newest records that are searched for an id similar to an unknown one.
+SEARCHED = 2000
 
 
 class Undo(ThreeWay):
@@ -81,21 +90,25 @@ class Undo(ThreeWay):
             line = self._writable()
             if isinstance(target, str):
                 spans = spans_of(target, line.rows, line.dropped, line.base.block_end, self._rules.calls)
-                if not spans:
-                    dropped = f" (records 1 to {line.dropped} were dropped)" if line.dropped else ""
-                    raise SessionError(
-                        f"cannot revert {target!r}: no record of session {self.session_id!r} has this cause{dropped}, "
-                        f"except work that failed and was rolled back; pass the id of a call that changed something"
-                    )
             else:
                 spans = [self._span(line, target)]
             if not any(self._changes_in(line, span) for span in spans):
-                raise SessionError(
-                    f"cannot revert {_named(target)}: it changed nothing that can be undone; pass a call or records "
-                    "that changed something, or use redo to reverse an undo"
-                )
+                reason = self._why_not(line, target) if isinstance(target, str) else NO_CHANGE
+                raise SessionError(f"cannot revert {_named(target)}: {reason}")
             label = target if isinstance(target, str) else f"{spans[0].first}-{spans[0].last}"
             return self._run("revert", label, spans, preview, on_conflict, foreign, paths)
+
+    def _why_not(self, line: Timeline, cause: str) -> str:
+        """Return why there is nothing to revert of a call, with a remedy."""
+        if all(row[1] != cause for row in line.rows):
+            newest = {row[1]: None for row in line.rows.since(max(len(line.rows) - SEARCHED, 0)) if row[1] is not None}
+            near = get_close_matches(cause, newest, n=1)
+            dropped = f" (records 1 to {line.dropped} were dropped)" if line.dropped else ""
+            hint = f"did you mean {near[0]!r}?" if near else "pass the id of a call that changed something"
+            return f"no call of session {self.session_id!r} has this id{dropped}; {hint}"
+        if has_failed(cause, line.rows, line.dropped, line.base.block_end, self._rules.calls):
+            return "it failed, and its changes were rolled back at once; pass the id of a call that succeeded"
+        return NO_CHANGE
 
     def restore(
         self,

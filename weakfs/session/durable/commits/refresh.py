@@ -135,7 +135,7 @@ def _adopt(log: LogState, session: SessionTrunk, reader: FrameReader, notes: lis
     line, after = session._trunk, reader.line
     before = line.seq
     log.known_slices |= reader.rules.specs.keys() - session._rules.specs.keys()
-    session._counter = max(session._counter, reader.counter)
+    session._count_from(reader.counter)
     session._rules, log.stored_last = reader.rules, None
     # Nothing up to the assignment of the new head can be interrupted by a signal.
     line.adopt(after)
