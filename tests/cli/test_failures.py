@@ -139,6 +139,20 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
     assert [name for name in loaded if name.startswith(("weakfs.cli.commands", "weakfs.cli.run"))] == []
 
 
+def test_the_help_of_a_command_does_not_load_what_the_command_works_with() -> None:
+    code = (
+        "import sys; from weakfs.cli import main; [main([one, '--help']) for one in sys.argv[1:]]; print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *COMMANDS], capture_output=True, text=True, check=True)
+    assert done.stdout.count("Usage: ") == len(COMMANDS)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "weakfs.cli.commands.sessions.undo" in loaded
+    heavy = ("composition_root", "session.session", "cli.sessions", "cli.directories", "history.calls")
+    packages = ("backends", "filesystem", "integrations", "reducers", "snapshots", "tools", "transcripts")
+    names = (*(f"weakfs.{name}" for name in (*heavy, *packages)),)
+    assert [name for name in loaded if name in names or name.startswith(tuple(f"{one}." for one in names))] == []
+
+
 def test_the_list_of_commands_shows_each_summary_as_a_whole_sentence(run: Run) -> None:
     for group in ((), ("hooks",)):
         lines = run(*group, "--help").lines

@@ -39,7 +39,7 @@ COMMANDS = {
     "prune": ("commands.storage.prune", "Drop the oldest history to stay within limits."),
     "redo": ("commands.sessions.undo", "Redo what the last undos of a session undid."),
     "repair": ("commands.host.restore", "Undo what a killed process left unfinished in DIR."),
-    "replay": ("commands.sessions.replay", "Rebuild the session saved in FILE from its records alone."),
+    "replay": ("commands.sessions.replay.command", "Rebuild the session saved in FILE from its records alone."),
     "restore": ("commands.host.restore", "Restore DIR to the exact state of a snapshot."),
     "restore-files": ("commands.sessions.undo", "Restore the files of a session to an earlier moment."),
     "revert": ("commands.sessions.undo", "Undo what one call changed, and keep later changes."),

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from weakfs.backends import HostFilesystem
 from weakfs.cli.commands.host.snapshots import described, take
 from weakfs.cli.commands.sessions.diff import amounts, named, show_names
-from weakfs.cli.directories import (
-    BEFORE_RESTORING,
-    find,
-    newest,
-    open_directory,
-    recover,
-    scanning,
-    short_ids,
-    snapshot_of,
-)
 from weakfs.cli.errors import DONE, INTERRUPTED, UNMET, Failure, as_failure, usage
 from weakfs.cli.formatting import counted, shown, typed
 from weakfs.cli.options import EXIT_STATUSES, directory_argument, foreign_option, json_option, store_option
 from weakfs.cli.output import Output
-from weakfs.filesystem import RestoreReport
-from weakfs.reducers import FileTree, TreeDiff
-from weakfs.reducers.apply import segments_of
-from weakfs.reducers.tree.node import find as entry_at
-from weakfs.snapshots import StoredSnapshot
+
+if TYPE_CHECKING:
+    from weakfs.backends import HostFilesystem
+    from weakfs.filesystem import RestoreReport
+    from weakfs.reducers import FileTree, TreeDiff
+    from weakfs.snapshots import StoredSnapshot
 
 
 @click.command("restore", epilog=EXIT_STATUSES)
@@ -55,6 +47,8 @@ def restore_command(
     deleted, M modified). A snapshot of the previous state is taken first, so that a restore can be undone. For the
     files of a session, use "weakfs restore-files".
     """
+    from weakfs.cli.directories import BEFORE_RESTORING, find, newest, open_directory, short_ids
+
     if latest == (snapshot is not None):
         raise usage("cannot restore: no snapshot is named; name one, or give --latest; see: weakfs snapshots DIR")
     files = open_directory(directory, store=store, read_only=dry_run)
@@ -87,6 +81,8 @@ def repair_command(directory: str, store: str | None, as_json: bool) -> int:
 
     Every command that changes DIR does this first, and so does a program that opens it.
     """
+    from weakfs.cli.directories import recover
+
     undone = recover(directory, store)
     out = Output(finish_unread=True)
     if as_json:
@@ -101,6 +97,10 @@ def repair_command(directory: str, store: str | None, as_json: bool) -> int:
 
 def changes(before: FileTree, report: RestoreReport) -> TreeDiff:
     """Return the changes of a restore: for each path it wrote, whether something was there before."""
+    from weakfs.reducers import TreeDiff
+    from weakfs.reducers.apply import segments_of
+    from weakfs.reducers.tree.node import find as entry_at
+
     there = {path: entry_at(before, segments_of(path)) is not None for path in report.written}
     return TreeDiff(
         tuple(path for path in report.written if not there[path]),
@@ -111,6 +111,8 @@ def changes(before: FileTree, report: RestoreReport) -> TreeDiff:
 
 
 def _go_to(files: HostFilesystem, directory: str, wanted: StoredSnapshot, *, dry_run: bool) -> RestoreReport:
+    from weakfs.cli.directories import scanning, snapshot_of
+
     try:
         with as_failure(f"restore {directory!r}"), scanning(files, f"restoring {directory}"):
             return files.restore(snapshot_of(files, wanted), dry_run=dry_run)
@@ -124,5 +126,7 @@ def _show_kept(out: Output, files: HostFilesystem, before: StoredSnapshot, *, as
     if as_json:
         out.record(type="snapshot", **described(before))
         return
+    from weakfs.cli.directories import short_ids
+
     name = short_ids(files.store.list())[before.snapshot_id]
     out.line(("kept", "bold"), " the previous state as ", (name, "yellow"), "; restore that to undo this")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from weakfs.backends import HostFilesystem
-from weakfs.backends.host.snapshot_kinds import SnapshotKind
-from weakfs.cli.directories import belongs_to, find, open_directory, scanning, short_ids
 from weakfs.cli.errors import DONE, UNMET, as_failure, usage
 from weakfs.cli.formatting import counted, moment, shown, typed
 from weakfs.cli.options import (
@@ -21,11 +19,12 @@ from weakfs.cli.options import (
     store_option,
 )
 from weakfs.cli.output import Output, progress
-from weakfs.cli.sessions import is_location
-from weakfs.session.codec.scalars import is_text
-from weakfs.snapshots import StoredSnapshot
-from weakfs.snapshots.store.catalogue import all_but_last
-from weakfs.snapshots.store.compaction import SnapshotAccount
+
+if TYPE_CHECKING:
+    from weakfs.backends import HostFilesystem
+    from weakfs.backends.host.snapshot_kinds import SnapshotKind
+    from weakfs.snapshots import StoredSnapshot
+    from weakfs.snapshots.store.compaction import SnapshotAccount
 
 HEADINGS = ("id", "taken", "kind", "files", "bytes", "frees", "tag")
 # The right-aligned columns.
@@ -52,6 +51,8 @@ def snapshot_command(
     Snapshots are stored outside DIR; equal contents are stored once. Only files that changed since the last snapshot
     are read.
     """
+    from weakfs.cli.directories import open_directory
+
     files = open_directory(directory, store=store, kind=kind, max_bytes=max_bytes)
     taken = take(files, directory, tag)
     show_taken(Output(finish_unread=True), files, taken, as_json=as_json)
@@ -69,6 +70,8 @@ def snapshots_command(directory: str, verify: bool, store: str | None, as_json: 
     "frees" is the number of bytes freed by dropping that snapshot alone; "bytes" is the size of its files. With
     --verify, names what is damaged or missing.
     """
+    from weakfs.cli.directories import belongs_to, open_directory, short_ids
+
     files = open_directory(directory, store=store, read_only=True)
     out = Output()
     with as_failure(f"read the store of {directory!r}"), progress("reading" if verify else "adding up"):
@@ -118,6 +121,8 @@ def drop_command(
     as_json: bool,
 ) -> int:
     """Drop snapshots of DIR. To free their space, run "weakfs compact" afterwards."""
+    from weakfs.cli.directories import open_directory
+
     if bool(snapshots) == (keep_last is not None):
         raise usage("cannot drop snapshots: none is named; name some, or give --keep-last N; see: weakfs snapshots DIR")
     if tagged and keep_last is None:
@@ -152,6 +157,9 @@ def _selected(
 
     Select those named, or all but the last few and the tagged ones; refuse all if any name is wrong.
     """
+    from weakfs.cli.directories import belongs_to, find, short_ids
+    from weakfs.snapshots.store.catalogue import all_but_last
+
     with as_failure(f"drop snapshots of {files.root!r}"):
         every = files.store.list()
         short = short_ids(every)
@@ -187,9 +195,11 @@ def compact_command(
     With --keep, DIR is the location of a session in storage, such as sqlite:sessions.db#ID. Its older records are
     dropped, with everything that only they needed.
     """
-    if keep is not None:
-        from weakfs.cli.commands.storage.locations import compact_session
+    from weakfs.cli.commands.storage.locations import compact_session
+    from weakfs.cli.directories import open_directory
+    from weakfs.cli.sessions import is_location
 
+    if keep is not None:
         return compact_session(directory, registry, keep, keep_calls, as_json=as_json)
     if is_location(directory) and not os.path.isdir(directory):
         raise usage("cannot compact a session in storage: the number of records to keep is missing; give --keep N")
@@ -216,6 +226,9 @@ def compact_command(
 
 def take(files: HostFilesystem, directory: str, tag: str | None) -> StoredSnapshot:
     """Take a snapshot of a directory and return its entry in the store."""
+    from weakfs.cli.directories import scanning
+    from weakfs.session.codec.scalars import is_text
+
     if tag is not None and not is_text(tag):
         raise usage(f"cannot use the tag {tag!r}: it is not valid UTF-8; give another one")
     with as_failure(f"take a snapshot of {directory!r}"), scanning(files, f"reading {directory}"):
@@ -224,6 +237,8 @@ def take(files: HostFilesystem, directory: str, tag: str | None) -> StoredSnapsh
 
 def show_taken(out: Output, files: HostFilesystem, taken: StoredSnapshot, *, as_json: bool) -> None:
     """Print a snapshot that was just taken."""
+    from weakfs.cli.directories import short_ids
+
     if as_json:
         out.record(type="snapshot", **described(taken), root=files.root, store=files.store.path)
         return

@@ -16,12 +16,12 @@ from weakfs.cli.errors import DONE, Failure, as_failure
 from weakfs.cli.options import AT, EXIT_STATUSES, expansion_option, registry_option
 from weakfs.cli.output import Output
 from weakfs.cli.signals import interrupts_deferred
-from weakfs.session import Session as AnySession
 from weakfs.session import SessionError
 from weakfs.storage import StorageError
 
 if TYPE_CHECKING:
     from weakfs import Session
+    from weakfs.session import Session as AnySession
 
 logger = logging.getLogger("weakfs.integrations.mount")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 from rich.cells import cell_len
 
-from weakfs import Session
 from weakfs.cli.errors import DONE, as_failure, usage
 from weakfs.cli.formatting import counted, date_and_time, padded, shortened, shown
 from weakfs.cli.options import (
@@ -22,11 +21,12 @@ from weakfs.cli.options import (
     registry_option,
 )
 from weakfs.cli.output import Output
-from weakfs.cli.sessions import chosen, files_of, load, moment_named, moment_of
-from weakfs.filesystem import normalize
-from weakfs.history import BlameLine
-from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.plain_values import SECOND, moment
+
+if TYPE_CHECKING:
+    from weakfs import Session
+    from weakfs.history import BlameLine
+    from weakfs.history.calls import NumberedCall
 
 Style = Literal["plain", "porcelain", "json"]
 # The first and the last line number; `None` means the end of the file.
@@ -68,6 +68,8 @@ def blame_command(
 
     With --porcelain, the number of the record takes the place of the commit.
     """
+    from weakfs.cli.sessions import load
+
     span = span_of(lines)
     session = load(file, registry, max_expansion)
     style: Style = "json" if as_json else "porcelain" if porcelain else "plain"
@@ -96,6 +98,8 @@ def why_command(
 
     PATH is a file of the session FILE. The call is shown with its arguments and its answer.
     """
+    from weakfs.cli.sessions import load
+
     session = load(file, registry, max_expansion)
     show_reason(Output(), session, place, at, filesystem, as_json=as_json)
     return DONE
@@ -123,6 +127,8 @@ def show_blame(
     out: Output, session: Session, path: str, at: str | None, filesystem: str | None, span: Span, style: Style
 ) -> None:
     """Print the selected lines of a file, each with the call that wrote it."""
+    from weakfs.history.calls import calls_of
+
     every, contents = _blamed(session, path, at, filesystem)
     first, last = span
     if first > max(len(every), 1):
@@ -142,6 +148,8 @@ def _blamed(
     session: Session, path: str, at: str | None, filesystem: str | None
 ) -> tuple[tuple[BlameLine, ...], list[bytes]]:
     """Return the blamed lines of a file, and their bytes."""
+    from weakfs.cli.sessions import chosen, files_of, moment_named, moment_of
+
     view = moment_of(session, at)
     name = chosen(session, filesystem)
     with as_failure(f"blame {path!r}"):
@@ -191,6 +199,8 @@ def _porcelain(
     lines: Sequence[BlameLine], contents: Sequence[bytes], path: str, calls: dict[str, NumberedCall]
 ) -> Iterator[bytes]:
     """Yield the lines in the format of `git blame --porcelain`, as git's manual describes it."""
+    from weakfs.filesystem import normalize
+
     known: set[int] = set()
     for record, group in groupby(lines, key=lambda line: line.record):
         together = list(group)
@@ -254,5 +264,7 @@ def show_reason(
 
 def _call_of(session: Session, line: BlameLine) -> NumberedCall | None:
     """Return the call that wrote a line: the next one with its id, because a call is recorded after its changes."""
+    from weakfs.history.calls import calls_of
+
     found = (one for one in calls_of(session) if one.call.call_id == line.call_id and one.record is not None)
     return next((one for one in found if one.record is not None and one.record.seq > line.record), None)

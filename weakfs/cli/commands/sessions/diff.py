@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from weakfs.class_decorators import frozen
-from weakfs.cli.commands.sessions.call_lookup import trees_of_call
-from weakfs.cli.directories import is_directory, trees
 from weakfs.cli.errors import DONE, UNMET, as_failure, usage
 from weakfs.cli.formatting import shown
 from weakfs.cli.options import (
@@ -21,10 +20,10 @@ from weakfs.cli.options import (
     store_option,
 )
 from weakfs.cli.output import Output
-from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
-from weakfs.filesystem import normalize
-from weakfs.history.tree_patch import LETTERS, ChangeKind, differences, file_changes, patch
-from weakfs.reducers import FileTree, TreeDiff
+
+if TYPE_CHECKING:
+    from weakfs.history.tree_patch import ChangeKind
+    from weakfs.reducers import FileTree, TreeDiff
 
 STYLES = {b"+": "green", b"-": "red", b"@": "cyan"}
 COLORS: Mapping[ChangeKind, str] = {"added": "green", "removed": "red", "changed": "yellow", "moved": "cyan"}
@@ -64,6 +63,12 @@ def diff_command(
     format of "git diff", which "git apply" accepts. FILE may also be a directory: --at and --to then name snapshots,
     and default to the newest snapshot and the current contents of the directory.
     """
+    from weakfs.cli.commands.sessions.call_lookup import trees_of_call
+    from weakfs.cli.directories import is_directory, trees
+    from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
+    from weakfs.filesystem import normalize
+    from weakfs.history.tree_patch import differences
+
     with as_failure(f"use the path {path!r}"):
         path = normalize(path)
     if call is not None and (at is not None or to is not None):
@@ -102,6 +107,8 @@ class Difference:
 
 def show_names(out: Output, found: TreeDiff) -> None:
     """Print one line for each entry that differs: `A`, `D`, `M` or `R`, and its path."""
+    from weakfs.history.tree_patch import LETTERS
+
     for one in sorted(named(found), key=lambda one: one.path):
         origin = "" if one.source is None else f"{shown(one.source)} -> "
         out.line((LETTERS[one.change], COLORS[one.change]), f"  {origin}{shown(one.path)}")
@@ -109,6 +116,8 @@ def show_names(out: Output, found: TreeDiff) -> None:
 
 def show_texts(out: Output, before: FileTree, after: FileTree, found: TreeDiff) -> None:
     """Print the content differences as `git diff` does: raw in a pipe, with escapes on a terminal."""
+    from weakfs.history.tree_patch import file_changes, patch
+
     for change in file_changes(before, after, found):
         for line in patch(change):
             if not out.is_terminal:
@@ -122,6 +131,8 @@ def show_texts(out: Output, before: FileTree, after: FileTree, found: TreeDiff) 
 
 def show_as_json(out: Output, before: FileTree, after: FileTree, found: TreeDiff, *, with_text: bool) -> None:
     """Print one object for each entry that differs, with its difference as text if requested."""
+    from weakfs.history.tree_patch import file_changes, patch
+
     texts: dict[str, bytes] = {}
     for change in file_changes(before, after, found) if with_text else ():
         texts[change.new_path] = texts.get(change.new_path, b"") + b"".join(patch(change))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
-from weakfs.cli.directories import files_at, is_directory
 from weakfs.cli.errors import DONE, as_failure
 from weakfs.cli.formatting import mode_text, moment, shown
 from weakfs.cli.options import (
@@ -20,8 +20,9 @@ from weakfs.cli.options import (
     store_option,
 )
 from weakfs.cli.output import Output, Piece
-from weakfs.cli.sessions import chosen, files_of, load, moment_of
-from weakfs.filesystem import FileStat, Filesystem
+
+if TYPE_CHECKING:
+    from weakfs.filesystem import FileStat, Filesystem
 
 COLORS = {"directory": "bold blue", "link": "cyan", "executable": "bold green"}
 
@@ -95,6 +96,9 @@ def _opened(
     max_expansion: float | None,
 ) -> Filesystem:
     """Return the files of a session or of a directory at a moment."""
+    from weakfs.cli.directories import files_at, is_directory
+    from weakfs.cli.sessions import chosen, files_of, load, moment_of
+
     if is_directory(file, store=store, filesystem=filesystem, registry=registry):
         return files_at(file, at, store)
     session = load(file, registry, max_expansion)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Thread
+from typing import TYPE_CHECKING
 
 import click
 from attrs import field
 
-from weakfs import Session
 from weakfs.class_decorators import frozen
 from weakfs.cli.errors import DONE, Failure, as_failure
 from weakfs.cli.options import expansion_option, file_argument, registry_option, store_option
 from weakfs.cli.output import Output
 from weakfs.cli.signals import interrupts_deferred
-from weakfs.session import Session as AnySession
 from weakfs.session import SessionError
+
+if TYPE_CHECKING:
+    from weakfs import Session
+    from weakfs.session import Session as AnySession
 
 
 @click.command("serve")

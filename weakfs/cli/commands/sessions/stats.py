@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 import orjson
@@ -14,10 +14,10 @@ from weakfs.cli.errors import DONE, as_failure
 from weakfs.cli.formatting import moment
 from weakfs.cli.options import expansion_option, file_argument, filesystem_option, json_option, registry_option
 from weakfs.cli.output import Output
-from weakfs.cli.sessions import chosen, files_of, is_location, load
-from weakfs.session import Session
 from weakfs.storage.engines.urls import redacted
-from weakfs.tools import ToolCall
+
+if TYPE_CHECKING:
+    from weakfs.session import Session
 
 Value = int | str | None
 Groups = dict[str, dict[str, Value]]
@@ -33,6 +33,8 @@ def stats_command(
     file: str, filesystem: str | None, registry: str | None, max_expansion: float | None, as_json: bool
 ) -> int:
     """Count the files, records, snapshots and calls of a session."""
+    from weakfs.cli.sessions import chosen, is_location, load
+
     session = load(file, registry, max_expansion)
     name = chosen(session, filesystem)
     with as_failure(f"read the session {redacted(file)!r}"):
@@ -48,6 +50,9 @@ def stats_command(
 
 def measure(session: Session, file: Path | None, filesystem: str | None) -> Groups:
     """Return statistics of a session and of its file, if it has one. O(records), plus the digests of all files."""
+    from weakfs.cli.sessions import files_of
+    from weakfs.tools import ToolCall
+
     records = session.records
     files = files_of(session, session, filesystem)
     totals, tree = files.statistics(), files.tree()

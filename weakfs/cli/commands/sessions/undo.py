@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from attrs import asdict
 
-from weakfs import MergeConflict, Session
 from weakfs.class_decorators import frozen
-from weakfs.cli.commands.sessions.call_lookup import call_named
-from weakfs.cli.directories import open_directory
 from weakfs.cli.errors import DONE, UNMET, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.options import (
@@ -24,12 +21,12 @@ from weakfs.cli.options import (
     store_option,
 )
 from weakfs.cli.output import Output
-from weakfs.cli.sessions import is_location, load, moment_named
-from weakfs.history.calls import calls_of
-from weakfs.reducers.external_trees import external_trees
-from weakfs.session import Reversion
-from weakfs.session import Session as AnySession
-from weakfs.session.merging.conflict_message import details
+from weakfs.session import MergeConflict
+
+if TYPE_CHECKING:
+    from weakfs import Session
+    from weakfs.session import Reversion
+    from weakfs.session import Session as AnySession
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -123,6 +120,8 @@ def restore_files_command(moment: str, paths: tuple[str, ...], **options: Any) -
     The rest of the session's state stays. MOMENT is a record number, or the tag or id of a snapshot. "weakfs undo"
     reverses it.
     """
+    from weakfs.cli.sessions import moment_named
+
     when, only = moment_named(moment), paths or None
     return take_back(options, lambda session, how: session.restore(when, paths=only, **how))
 
@@ -152,6 +151,9 @@ class UndoOptions:
 
 def target_of(session: Session, text: str) -> int | range | str:
     """Read a call's id or number, a record number or a range of record numbers."""
+    from weakfs.cli.commands.sessions.call_lookup import call_named
+    from weakfs.cli.sessions import moment_named
+
     if re.fullmatch(r"#[0-9]+", text):
         return call_named(session, text).call.call_id
     if numbers := re.fullmatch(r"([0-9]+)-([0-9]+)", text):
@@ -161,6 +163,9 @@ def target_of(session: Session, text: str) -> int | range | str:
 
 def take_back(given: Mapping[str, Any], work: Callable[[Session, dict[str, Any]], Reversion]) -> int:
     """Load the session, undo work, and save it; return the exit status."""
+    from weakfs.cli.sessions import load
+    from weakfs.history.calls import calls_of
+
     chosen = UndoOptions(**given)
     session = load(chosen.file, chosen.registry, chosen.max_expansion, is_to_change=not chosen.preview)
     open_root(session, chosen.file, chosen.root, chosen.store)
@@ -192,6 +197,8 @@ def take_back(given: Mapping[str, Any], work: Callable[[Session, dict[str, Any]]
 
 def save_change(session: AnySession, file: str, before: int) -> None:
     """Save a session file that changed after record `before`; a session in storage is saved already."""
+    from weakfs.cli.sessions import is_location
+
     if is_location(file):
         return
     try:
@@ -204,6 +211,9 @@ def save_change(session: AnySession, file: str, before: int) -> None:
 
 def open_root(session: Session, file: str, root: str | None, store: str | None) -> None:
     """Open the directory that the session worked in; raise `Failure` if it is not given."""
+    from weakfs.cli.directories import open_directory
+    from weakfs.reducers.external_trees import external_trees
+
     known = [*external_trees(session).trees]
     if root is None:
         if known:
@@ -247,6 +257,8 @@ def _show(out: Output, chosen: UndoOptions, done: Reversion) -> None:
             detached=list(done.detached),
         )
         return
+    from weakfs.session.merging.conflict_message import details
+
     for path in done.foreign:
         out.line(("changed by another program", "yellow"), f"  {shown(path)}")
     for name in done.detached:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from weakfs import Session
 from weakfs.cli.errors import DONE, as_failure, usage
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.options import expansion_option, file_argument, json_option, registry_option
 from weakfs.cli.output import Output, progress, warn
-from weakfs.cli.sessions import Location, load, no_session, opened
 from weakfs.session import MissingBlob
-from weakfs.session.durable.open_session import stream_of
 from weakfs.session.errors import RecordsDropped
-from weakfs.storage import open_event_store
 from weakfs.storage.engines.urls import redacted
-from weakfs.storage.folder import FolderEventStore
+
+if TYPE_CHECKING:
+    from weakfs import Session
 
 T = TypeVar("T")
 
@@ -38,6 +36,9 @@ def sessions_command(location: str, as_json: bool) -> int:
 
     LOCATION is a folder, or a URL such as sqlite:sessions.db.
     """
+    from weakfs.cli.sessions import Location
+    from weakfs.storage import open_event_store
+
     out = Output()
     with as_failure(f"list the sessions of {redacted(location)!r}"):
         Location(location, None).check()
@@ -67,6 +68,8 @@ def sessions_command(location: str, as_json: bool) -> int:
 @json_option
 def import_command(file: str, location: str, registry: str | None, max_expansion: float | None, as_json: bool) -> int:
     """Copy a saved session to LOCATION, with its whole history."""
+    from weakfs.cli.sessions import load
+
     session = load(file, registry, max_expansion)
     with as_failure(f"import {file!r} into {redacted(location)!r}"), progress(f"writing {redacted(location)}"):
         session.copy_to(location)
@@ -133,6 +136,11 @@ def delete_command(location: str, yes: bool, as_json: bool) -> int:
     confirmation. A session that changes in the meantime, or that another process has opened exclusively, is not
     deleted; any other process that has it open gets an error on its next change.
     """
+    from weakfs import Session
+    from weakfs.cli.sessions import Location, no_session
+    from weakfs.session.durable.open_session import stream_of
+    from weakfs.storage import open_event_store
+
     place, where = Location.of(location), redacted(location)
     with as_failure(f"delete {where!r}"):
         place.check()
@@ -166,6 +174,8 @@ def _read(where: str, registry: str | None, reading: Callable[[Session], T]) -> 
     If records or contents are missing, it is opened again, because another process may have compacted it meanwhile. In
     a damaged session they are missing every time.
     """
+    from weakfs.cli.sessions import Location, opened
+
     for left in reversed(range(ATTEMPTS)):
         session = opened(Location.of(where), registry)
         try:
@@ -189,6 +199,11 @@ def _show_copied(what: str, session: Session, where: str, *, as_json: bool) -> N
 
 def _given_up(where: str) -> list[str]:
     """Cut a session in a folder before the damage; return the names of the files that were set aside."""
+    from weakfs.cli.sessions import Location
+    from weakfs.session.durable.open_session import stream_of
+    from weakfs.storage import open_event_store
+    from weakfs.storage.folder import FolderEventStore
+
     location = Location.of(where)
     names: list[str] = []
     with as_failure(f"give up what is damaged in {redacted(where)!r}"):
@@ -207,6 +222,8 @@ def _given_up(where: str) -> list[str]:
 
 def compact_session(where: str, registry: str | None, keep: int, keep_calls: int | None, *, as_json: bool) -> int:
     """Drop old records of a session in storage."""
+    from weakfs.cli.sessions import Location, opened
+
     out = Output(finish_unread=True)
     session = opened(Location.of(where), registry, is_shared=True)
     with as_failure(f"compact {redacted(where)!r}"), progress(f"compacting {redacted(where)}"):

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import click
 
-from weakfs.cli.commands.sessions.log.calls import show_calls
-from weakfs.cli.commands.sessions.log.records import Selection, show_records
 from weakfs.cli.errors import DONE, as_failure
 from weakfs.cli.options import expansion_option, file_argument, json_option, registry_option
 from weakfs.cli.output import Output
-from weakfs.cli.sessions import chosen, load
-from weakfs.filesystem import normalize
 
 
 @click.command("log")
@@ -46,6 +42,11 @@ def log_command(
 
     With --json, each line is an object whose "type" is call, reversion, record or snapshot.
     """
+    from weakfs.cli.commands.sessions.log.calls import show_calls
+    from weakfs.cli.commands.sessions.log.records import Selection, show_records
+    from weakfs.cli.sessions import chosen, load
+    from weakfs.filesystem import normalize
+
     with as_failure(f"use the path {path!r}"):
         wanted = Selection(cause, None if path is None else normalize(path), limit, filesystem)
     session = load(file, registry, max_expansion)

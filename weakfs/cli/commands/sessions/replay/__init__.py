@@ -1,0 +1,1 @@
+"""`weakfs replay`: replay a session from its records, and compare the result with its file."""
