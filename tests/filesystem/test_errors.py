@@ -23,8 +23,8 @@ import pytest
 
 from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
+from weakfs.errors import fault
 from weakfs.filesystem import Filesystem, Limits
-from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree.node import Node
 from weakfs.testing.conformance import read_only_cases
 from weakfs.testing.conformance.read_only_cases import MUTATIONS

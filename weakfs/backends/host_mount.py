@@ -9,8 +9,8 @@ from errno import EEXIST, ENOENT, ENOTDIR
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.errors import fault
 from weakfs.filesystem import Limits, SymlinkPolicy, normalize
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import join
 from weakfs.filesystem.primitives import check_symlink_policy
 from weakfs.messages import a_type

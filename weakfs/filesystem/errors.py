@@ -5,7 +5,7 @@ from __future__ import annotations
 from errno import ENOENT
 
 from weakfs.class_decorators import frozen
-from weakfs.errors import fault as fault  # for the other modules, which take it from here
+from weakfs.errors import fault
 from weakfs.messages import clip
 
 # The characters of a path that a message quotes: enough for its beginning and its name.

@@ -7,7 +7,8 @@ from errno import EDQUOT, EFBIG, ENAMETOOLONG
 from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault, quoted
+from weakfs.errors import fault
+from weakfs.filesystem.errors import quoted
 from weakfs.messages import a_type
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import size_of

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from errno import EACCES, EBUSY, EINVAL, EISDIR, ELOOP, ENOTDIR, EROFS
 from typing import Self, TypeVar, cast
 
+from weakfs.errors import fault
 from weakfs.filesystem import paths
-from weakfs.filesystem.errors import fault, no_directory, not_found, quoted
+from weakfs.filesystem.errors import no_directory, not_found, quoted
 from weakfs.filesystem.primitives import FilesystemPrimitives
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
 from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of

@@ -7,7 +7,8 @@ import re
 from errno import EACCES, ENAMETOOLONG
 from functools import lru_cache
 
-from weakfs.filesystem.errors import fault, quoted
+from weakfs.errors import fault
+from weakfs.filesystem.errors import quoted
 from weakfs.messages import a_type
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.validation import is_plain

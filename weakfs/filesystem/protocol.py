@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from errno import EFBIG
 from typing import IO, Literal, Protocol, overload, runtime_checkable
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.filesystem.limits import MIB, Limits
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.processes.resource_limits import CommandLimits
 from weakfs.processes.status import Status
 

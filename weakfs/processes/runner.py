@@ -10,7 +10,7 @@ from shutil import which
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.messages import clip, one_line
 from weakfs.platforms import require_linux
 from weakfs.processes.command_watch import StopEvent, Watch

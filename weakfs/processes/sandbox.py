@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from glob import glob
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.messages import clip, one_line
 from weakfs.processes.errors import SandboxUnavailable
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.messages import one_line, plural
 from weakfs.session import ConflictEntry, MergeConflict, MergedPath, Reversion, SessionError, UnknownSnapshot
 from weakfs.session.external_filesystems import recorded_id

@@ -22,8 +22,8 @@ from weakfs.backends.host.filesystem import HostFilesystem
 from weakfs.backends.host.foreign_changes import SMALL, looks_like
 from weakfs.backends.host.snapshot_kinds import Kinds
 from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace, without_unfinished
+from weakfs.errors import fault
 from weakfs.filesystem import FilesystemSnapshot, Note, paths
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.processes import ENVIRONMENT, CommandOptions
 from weakfs.processes.background import Launcher

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from hashlib import sha256
 
+from weakfs.errors import fault
 from weakfs.filesystem import BaseFilesystem, paths
-from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.snapshots.directory.directory import HostDirectory
 

@@ -11,7 +11,7 @@ from threading import RLock
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments, path_of
 from weakfs.session.interruption import check_interrupted

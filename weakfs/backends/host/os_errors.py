@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from errno import EACCES, EDQUOT, EINVAL, EIO, ENOENT, ENOSPC, EPERM, EROFS
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.snapshots.directory.entries import TEMPORARY
 

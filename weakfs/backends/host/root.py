@@ -11,8 +11,8 @@ from weakref import WeakSet
 from weakfs.backends.host.host_paths import default_store, is_inside, open_root, root_folder_name
 from weakfs.backends.host.locks import Claims, RootLock
 from weakfs.backends.host.os_errors import described
+from weakfs.errors import fault
 from weakfs.filesystem import Note
-from weakfs.filesystem.errors import fault
 from weakfs.messages import plural
 from weakfs.processes.background.table import ProcessTable
 from weakfs.reducers.tree.node import FileTree, Segments, path_of

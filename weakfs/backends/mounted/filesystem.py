@@ -13,6 +13,7 @@ from typing import Any, cast
 import attrs
 
 from weakfs.backends.mounted.mount_point import MountPoint, recorded_mount, refuse_overlap
+from weakfs.errors import fault
 from weakfs.filesystem import (
     BaseFilesystem,
     Checkout,
@@ -27,7 +28,7 @@ from weakfs.filesystem import (
     SupportsCheckout,
     SymlinkPolicy,
 )
-from weakfs.filesystem.errors import fault, not_found
+from weakfs.filesystem.errors import not_found
 from weakfs.filesystem.paths import Parsed, is_within, parse
 from weakfs.filesystem.primitives import Searched
 from weakfs.messages import a_type

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from errno import EBUSY
 from typing import cast
 
+from weakfs.errors import fault
 from weakfs.filesystem import BaseFilesystem, Filesystem, Note
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of

@@ -8,7 +8,7 @@ from typing import cast
 
 from weakfs.backends.overlay.copy_up_and_whiteouts import describe_entry
 from weakfs.backends.overlay.layers import Layers
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.reducers import FileTree, LowerEntry
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import leaf as leaves

@@ -12,7 +12,7 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.editing.patches.change_order import Step
 from weakfs.editing.patches.guards import ChecksPlannedChanges
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.filesystem.paths import parent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.session import Session

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from errno import EINVAL
 from typing import cast
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.filesystem.path_lookup import PathLookup
 from weakfs.filesystem.primitives import entry_of
 from weakfs.filesystem.results import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from errno import EROFS
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.filesystem.path_lookup import PathLookup
 from weakfs.filesystem.results import FilesystemSnapshot, Note, RestoreReport
 from weakfs.reducers.events import ExternalFsSnapshot, TreeRestored

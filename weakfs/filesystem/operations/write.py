@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from errno import EACCES, EEXIST, EISDIR, ENOTDIR, ENOTEMPTY
 from typing import get_args
 
+from weakfs.errors import fault
 from weakfs.filesystem import paths
-from weakfs.filesystem.errors import fault, no_directory, not_found
+from weakfs.filesystem.errors import no_directory, not_found
 from weakfs.filesystem.operations.read import PathArg, Reading
 from weakfs.filesystem.results import Note, WriteMode, WriteResult
 from weakfs.messages import a_type, plural

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.filesystem.errors import fault, not_found
+from weakfs.errors import fault
+from weakfs.filesystem.errors import not_found
 from weakfs.filesystem.paths import normalize
 from weakfs.history.blame.ancestry import Ancestry
 from weakfs.history.blame.annotated_text import NOWHERE, AnnotatedText

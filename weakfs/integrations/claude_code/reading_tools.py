@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from errno import EACCES
 from typing import Any, Literal
 
+from weakfs.errors import fault
 from weakfs.filesystem import Filesystem
-from weakfs.filesystem.errors import fault
 from weakfs.integrations.judged_reads import Request, judged_read
 from weakfs.reducers.tree.name_escaping import from_bytes
 from weakfs.tools import Toolset

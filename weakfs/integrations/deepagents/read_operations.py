@@ -22,8 +22,8 @@ from deepagents.backends.protocol import (
 from deepagents.backends.utils import check_empty_content, compile_grep_include_glob, slice_read_response
 
 from weakfs.class_decorators import frozen
+from weakfs.errors import fault
 from weakfs.filesystem import FileEntry, FileStat, Filesystem
-from weakfs.filesystem.errors import fault
 from weakfs.integrations.deepagents.exchange import Dialect, answered, exchange_of
 from weakfs.messages import plural
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem

@@ -19,10 +19,9 @@ from attrs import define, field
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths
-from weakfs.errors import WeakfsError
+from weakfs.errors import WeakfsError, fault
 from weakfs.filesystem import Filesystem
 from weakfs.filesystem.checkout import Checkout, ReadBack
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import normalize
 from weakfs.integrations.mount.fuse import Fuse
 from weakfs.integrations.mount.operations import Operations

@@ -8,8 +8,8 @@ from itertools import count
 
 from attrs import define, field
 
+from weakfs.errors import fault
 from weakfs.filesystem import Filesystem
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import is_within
 from weakfs.session import MergeConflict
 

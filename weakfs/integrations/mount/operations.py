@@ -18,9 +18,8 @@ import mfusepy
 from attrs import define, field
 
 from weakfs.backends import InMemoryFilesystem
-from weakfs.errors import WeakfsError
+from weakfs.errors import WeakfsError, fault
 from weakfs.filesystem import FileStat, Filesystem
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.integrations.mount.open_files import OpenFile, OpenFiles
 from weakfs.reducers.events import EntryPut

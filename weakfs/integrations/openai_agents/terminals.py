@@ -22,7 +22,7 @@ from agents.sandbox.types import ExecResult, User
 from attrs import evolve
 
 from weakfs.class_decorators import define
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.integrations.command_files import printed_text
 from weakfs.integrations.openai_agents.workspace import NOT_SHOWN, Exchange
 from weakfs.processes.background import SupportsProcesses, no_processes

@@ -17,7 +17,7 @@ from typing import Literal
 from attrs import field
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.processes.background.errors import InputClosed, NotRunning
 from weakfs.processes.background.launcher import Program, ProgramEnd
 from weakfs.processes.background.output_ring import Excerpt, OutputRing

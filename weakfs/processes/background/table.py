@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from threading import RLock
 from weakref import finalize
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.processes.background.errors import TooManyProcesses
 from weakfs.processes.background.launcher import Program
 from weakfs.processes.background.process import BackgroundProcess, ProcessLimits

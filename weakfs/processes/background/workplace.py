@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, runtime_checkable
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.messages import a_type
 from weakfs.processes.background.errors import ProcessesRunning, UnknownProcess
 from weakfs.processes.background.launcher import Launcher

@@ -12,7 +12,7 @@ from functools import partial
 from threading import Lock
 from urllib.parse import quote
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.platforms import NOT_A_REGULAR_FILE, open_regular_file
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.files.atomic_write import sync_folder

@@ -6,7 +6,7 @@ import errno
 import os
 from typing import cast
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import Node
 from weakfs.snapshots.directory.entries import canonical_name

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import cast
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.reducers.timestamps import clamped
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names

@@ -6,8 +6,8 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from errno import EDQUOT
 
+from weakfs.errors import fault
 from weakfs.filesystem.checkout import ReadBack
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.limits import Limits
 from weakfs.reducers.timestamps import clamped
 from weakfs.reducers.tree import leaf as leaves

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.platforms import NOT_A_REGULAR_FILE, fcntl, open_regular_file
 from weakfs.session.files.atomic_write import sync_folder, write_all
 

@@ -15,7 +15,7 @@ import orjson
 from attrs import asdict, field, fields
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.reducers.timestamps import as_datetime
 from weakfs.session import UnknownSnapshot
 from weakfs.session.files.atomic_write import sync_folder

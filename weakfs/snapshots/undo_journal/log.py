@@ -12,7 +12,7 @@ from typing import IO, Any
 import orjson
 from attrs import fields
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.platforms import NOT_A_REGULAR_FILE
 from weakfs.session.external_filesystems import CommitPlace
 from weakfs.snapshots.undo_journal.checked_lines import checked_line, read_lines

@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 
 from attrs import evolve
 
+from weakfs.errors import fault
 from weakfs.filesystem import ReadBack, SupportsCheckout
-from weakfs.filesystem.errors import fault
 from weakfs.messages import a_type
 from weakfs.shield import shielded
 from weakfs.tools.context import ToolContext, require_filesystem

@@ -8,7 +8,7 @@ from attrs import field
 
 from weakfs.class_decorators import frozen
 from weakfs.editing import HunkFit, PatchError, PatchFormat, PatchOps, PatchReport
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.messages import clip, one_line, plural, printable
 from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem

@@ -11,9 +11,10 @@ from attrs import field
 
 from weakfs.class_decorators import frozen
 from weakfs.editing import EditError, EmptyOldString
+from weakfs.errors import fault
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import Filesystem
-from weakfs.filesystem.errors import absence_in, fault, not_found
+from weakfs.filesystem.errors import absence_in, not_found
 from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.filesystem.protocol import check_readable
 from weakfs.messages import clip, plural

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
+from weakfs.errors import fault
 from weakfs.filesystem import Filesystem, ReadBack, SupportsCheckout
-from weakfs.filesystem.errors import fault
 from weakfs.messages import a_type, plural
 from weakfs.platforms import require_linux
 from weakfs.processes import (

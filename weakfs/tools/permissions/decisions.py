@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from errno import EACCES
 
 from weakfs.class_decorators import define
+from weakfs.errors import fault
 from weakfs.filesystem import SymlinkPolicy
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import is_within
 from weakfs.messages import plural
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied

@@ -55,7 +55,7 @@ def shows(filesystem: Filesystem | None, operation: Operation, path: str) -> boo
 def check_shows_size(filesystem: Filesystem | None, path: str) -> None:
     """Raise `PermissionError` if no answer may show the size of a file, for listings that must have it."""
     if not shows(filesystem, "stat", path):
-        from weakfs.filesystem.errors import fault
+        from weakfs.errors import fault
 
         raise fault(
             PermissionError,
@@ -69,7 +69,7 @@ def check_may_show(filesystem: Filesystem | None, path: str) -> None:
     """Raise `PermissionError` if no answer may quote a file, for answers that consist of its contents alone."""
     if not may_show(filesystem, path):
         # Imported here because the import takes time and most calls do not need it.
-        from weakfs.filesystem.errors import fault
+        from weakfs.errors import fault
 
         raise fault(
             PermissionError,

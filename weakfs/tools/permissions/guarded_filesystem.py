@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Literal, cast, overload
 
 from attrs import evolve
 
+from weakfs.errors import fault
 from weakfs.filesystem import (
     BaseFilesystem,
     Checkout,
@@ -28,7 +29,6 @@ from weakfs.filesystem import (
     WriteMode,
     WriteResult,
 )
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.filesystem.other_libraries import filesystem_hints

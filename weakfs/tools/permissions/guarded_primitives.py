@@ -9,8 +9,8 @@ from copy import copy
 from errno import EACCES
 from io import BufferedReader
 
+from weakfs.errors import fault
 from weakfs.filesystem import BaseFilesystem, FileEntry, Limits, Note, SymlinkPolicy
-from weakfs.filesystem.errors import fault
 from weakfs.filesystem.path_lookup import PathLookup, Place
 from weakfs.filesystem.paths import Parsed, join
 from weakfs.filesystem.primitives import Searched

@@ -15,7 +15,7 @@ from time import monotonic
 
 from weakfs.backends.container.commands.command_files import CHUNK, CommandFiles, script_of
 from weakfs.backends.container.commands.supervisor import Supervisor
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.processes import CommandLimits, CompletedCommand, StopEvent
 from weakfs.processes.background import ProcessesRunning
 from weakfs.processes.output import HeadAndTail

@@ -25,7 +25,7 @@ from weakfs.backends.container.commands.command_files import (
     make_fifo,
 )
 from weakfs.backends.container.commands.process_list import ProcessList
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY, HANDLE
 from weakfs.snapshots.directory.entries import remove as remove_entry

@@ -24,7 +24,7 @@ from weakfs.backends.container.lifecycle.podman import (
     PodmanError,
     inspect,
 )
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 
 MONITOR = b"conmon"
 

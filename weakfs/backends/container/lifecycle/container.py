@@ -38,7 +38,7 @@ from weakfs.backends.container.lifecycle.podman import (
     inspect,
 )
 from weakfs.backends.container.lifecycle.replacement import is_lost, replace, settled
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY
 from weakfs.snapshots.directory.entries import remove as remove_entry

@@ -19,7 +19,7 @@ from weakfs.backends.container.lifecycle.listing import CONTROL, NAME, SESSION, 
 from weakfs.backends.container.lifecycle.options import ContainerOptions
 from weakfs.backends.container.lifecycle.podman import Inspected, Podman, PodmanError, find_image, inspect, inspect_all
 from weakfs.backends.container.lifecycle.replacement import LOST, settled
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
 

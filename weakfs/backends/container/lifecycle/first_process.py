@@ -14,7 +14,7 @@ from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.lifecycle.conmon import end, end_calls
 from weakfs.backends.container.lifecycle.podman import Inspected, Podman, PodmanError, inspect
 from weakfs.backends.container.lifecycle.replacement import is_lost
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 
 PAUSE = 0.002
 

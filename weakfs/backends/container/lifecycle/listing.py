@@ -13,7 +13,7 @@ from hashlib import sha256
 from weakfs.backends.container.lifecycle.conmon import end_calls, remove_container
 from weakfs.backends.container.lifecycle.podman import Inspected, Podman, inspect_all, labelled
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
 

@@ -19,8 +19,7 @@ from typing import Any, TypeVar, cast
 from attrs import field
 
 from weakfs.class_decorators import frozen
-from weakfs.errors import WeakfsError
-from weakfs.filesystem.errors import fault
+from weakfs.errors import WeakfsError, fault
 from weakfs.messages import clip, one_line
 
 # Starting a container takes a fraction of a second; a busy machine and a large image may take longer.

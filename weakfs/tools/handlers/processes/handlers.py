@@ -7,7 +7,7 @@ from errno import EROFS
 from functools import partial
 from math import inf
 
-from weakfs.filesystem.errors import fault
+from weakfs.errors import fault
 from weakfs.messages import clip, one_line, plural
 from weakfs.platforms import require_linux
 from weakfs.processes import check_command
