@@ -269,11 +269,17 @@ class Interrupt:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
-sys.exit(main(["run", "--help"]))
+sys.exit(main(["run", "/nonexistent"]))
 """
 
 
-@pytest.mark.parametrize("module", ["click", "rich.console", "weakfs.cli.run.command"])
+def test_orjson_which_an_interrupt_would_crash_is_loaded_before_the_command_runs() -> None:
+    code = "import sys; from weakfs.cli import main; main(['log', '--help']); print('orjson.orjson' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True"
+
+
+@pytest.mark.parametrize("module", ["click", "rich.console", "weakfs.cli.run.command", "weakfs.cli.run.workspace"])
 def test_an_interrupt_while_the_command_loads_is_reported_in_one_line(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT, module], capture_output=True, text=True)
     # click ends the line in which a terminal shows ^C.

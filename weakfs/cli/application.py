@@ -67,6 +67,8 @@ class Commands(click.Group):
             return None
         module, _ = COMMANDS[cmd_name]
         with interrupts_deferred():
+            # The command imports the rest when it runs, but orjson crashes if it is interrupted while it loads.
+            import_module("orjson")
             found = getattr(import_module(f"weakfs.cli.{module}"), f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(found, click.Command)
         return found
