@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.session import Merged, Record, Session, SessionError, SessionView
+from weakfs.session import Merged, Record, RolledBack, Session, SessionError, SessionView
 from weakfs.session.history.reduction import Row, changed, event_of
+from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
+from weakfs.session.slices.tags import tag_of
+
+MERGED = tag_of(Merged)
 
 
 @frozen
@@ -107,33 +112,54 @@ class _Kept:
         return next((self.states[name, seq] for name in names if (name, seq) in self.states), None)
 
 
-def steps_of(session: Session) -> Iterator[Step]:
-    """Yield each record with the state before and after it, by running their reducers again. O(records)."""
-    rules, line, own = session._parts()
+@frozen
+class RowStates:
+    """One record with its event, the rules under which it was made, and the slices before and after it.
+
+    A record of a merged fork has the slices of the fork; they are `None` if they are not known. `fork` and `base` are
+    those of `Step`.
+    """
+
+    seq: int
+    row: Row
+    rules: Rules
+    event: Any
+    before: Table | None
+    after: Table | None
+    logs_before: Table
+    logs_after: Table
+    fork: str
+    base: int | None
+
+
+# Returns the state and the logs after a record, from those before it. The state is `None` if it is unknown.
+Apply = Callable[[Rules, int, Row, Any, Table | None, Table], tuple[Table | None, Table]]
+
+
+def row_states(line: Timeline, rules: Rules, owner: str, apply: Apply) -> Iterator[RowStates]:
+    """Yield the records of a timeline in order; `owner` is the id of its session. O(records)."""
     state: Table | None = line.base.state
     logs = line.base.logs
-    kept = _Kept(set(fork_points(session)))
-    blocks = Blocks(own["session_id"])
-    kept.keep(blocks.owner, line.dropped, state)
+    kept = _Kept(set(_fork_points(line, rules, owner)))
+    blocks = Blocks(owner)
+    kept.keep(owner, line.dropped, state)
     if line.base.block_end > line.dropped:
         # The first records belong to a merge that was compacted away.
         blocks.begin_inside(line.base.block_end, state)
         state = None
     for seq, row in enumerate(line.rows, line.dropped + 1):
-        event = event_of(rules, row)
-        before = None if state is None else SessionView(rules, seq - 1, state, logs)
-        if state is None:
-            _, logs = _applied(rules, seq, row, EMPTY_TABLE, logs, logs_only=True)
-        else:
-            state, logs = _applied(rules, seq, row, state, logs)
-        after = None if state is None else SessionView(rules, seq, state, logs)
-        base = blocks.base_of(event) if isinstance(event, Merged) and event.count else None
-        yield Step(Record(seq, row[0], event, row[1]), before, after, blocks.inside, base)
-        if isinstance(event, Merged):
+        own = line.past.rules_at(seq, rules)
+        event = event_of(own, row)
+        before, logs_before = state, logs
+        state, logs = apply(own, seq, row, event, before, logs_before)
+        if isinstance(event, Merged | RolledBack):
+            # Known even in a fork whose other states are not.
             state = event.state
+        base = blocks.base_of(event) if isinstance(event, Merged) and event.count else None
+        yield RowStates(seq, row, own, event, before, state, logs_before, logs, blocks.inside, base)
         kept.keep(blocks.inside, seq, state)
         if isinstance(event, Merged) and base is not None:
-            around = [blocks.owner, *(block.fork for block in blocks.open), event.fork]
+            around = [owner, *(block.fork for block in blocks.open), event.fork]
             state, outside = kept.find(reversed(around), base), state
             blocks.enter(seq, event, outside)
         for block in blocks.leave(seq):
@@ -141,11 +167,22 @@ def steps_of(session: Session) -> Iterator[Step]:
             kept.keep(blocks.inside, seq, state)
 
 
+def steps_of(session: Session) -> Iterator[Step]:
+    """Yield each record with the state before and after it, by running their reducers again. O(records)."""
+    rules, line, own = session._parts()
+    for one in row_states(line, rules, own["session_id"], _applied):
+        before = None if one.before is None else SessionView(rules, one.seq - 1, one.before, one.logs_before)
+        after = None if one.after is None else SessionView(rules, one.seq, one.after, one.logs_after)
+        yield Step(Record(one.seq, one.row[0], one.event, one.row[1]), before, after, one.fork, one.base)
+
+
 def _applied(
-    rules: Rules, seq: int, row: Row, state: Table, logs: Table, *, logs_only: bool = False
-) -> tuple[Table, Table]:
+    rules: Rules, seq: int, row: Row, event: Any, state: Table | None, logs: Table
+) -> tuple[Table | None, Table]:
     try:
-        return changed(rules, state, logs, event_of(rules, row), logs_only=logs_only)
+        if state is None:
+            return None, changed(rules, EMPTY_TABLE, logs, event, logs_only=True)[1]
+        return changed(rules, state, logs, event)
     except SessionError:
         raise
     except Exception as error:
@@ -155,13 +192,19 @@ def _applied(
 
 def fork_points(session: Session) -> Iterator[int]:
     """Yield the number of each record from which a later merged fork started."""
-    blocks = Blocks(session.session_id)
-    line = session._parts()[1]
+    rules, line, own = session._parts()
+    return _fork_points(line, rules, own["session_id"])
+
+
+def _fork_points(line: Timeline, rules: Rules, owner: str) -> Iterator[int]:
+    blocks = Blocks(owner)
     if line.base.block_end > line.dropped:
         blocks.begin_inside(line.base.block_end, None)
-    for record in session.records:
-        if isinstance(record.event, Merged) and record.event.count:
-            yield blocks.base_of(record.event)
-            blocks.enter(record.seq, record.event, None)
-        for _ in blocks.leave(record.seq):
+    for seq, row in enumerate(line.rows, line.dropped + 1):
+        if row[2] == MERGED:
+            event = event_of(rules, row)
+            if event.count:
+                yield blocks.base_of(event)
+                blocks.enter(seq, event, None)
+        for _ in blocks.leave(seq):
             pass

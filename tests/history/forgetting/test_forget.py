@@ -18,14 +18,19 @@ from typing import Literal
 
 import pytest
 
+from fixtures.sessions import story
 from tests.history.forgetting.files import files_with
 from tests.models.cost import peak_memory
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, SessionClosed, SessionError, Toolset
 from weakfs.history import forget
 from weakfs.history.forgetting import search
+from weakfs.history.forgetting.history_rewrite import applied_if_possible
 from weakfs.history.forgetting.text_redaction import forms_of, placeholder
+from weakfs.history.record_states import row_states
 from weakfs.reducers import FileTree
+from weakfs.reducers.tree.node import entries
 from weakfs.session.durable import stream_replacement
+from weakfs.session.slices.tags import tag_of
 from weakfs.storage.errors import StorageError
 from weakfs.tools import ToolCall
 from weakfs.tools.blobs import Blobs
@@ -265,6 +270,7 @@ import os, signal, sys
 from weakfs import Session
 from weakfs.history import forget
 from weakfs.session.durable import stream_replacement
+from weakfs.session.slices.tags import tag_of
 from weakfs.storage.errors import StorageError
 
 def die(*_: object) -> None:
@@ -362,3 +368,12 @@ def test_a_rollback_of_a_host_directory_puts_back_the_placeholder(
     assert SECRET.encode() in session.to_bytes()
     forget(session, text=SECRET)
     assert SECRET.encode() not in session.to_bytes()
+
+
+def test_the_records_of_a_fork_in_a_file_of_the_first_version_have_the_files_of_that_fork() -> None:
+    """There, the numbers in a fork's records are those of the fork: its own fork left it at its record 4."""
+    session = Session.load(Path(story.__file__).parent / "v1-merges.json")
+    walked = {one.seq: one for one in row_states(session._trunk, session._rules, "merges", applied_if_possible)}
+    before = walked[13].before
+    assert before is not None
+    assert [name for name, _ in entries(before[tag_of(FileTree)][-1])] == ["a", "shared"]

@@ -21,7 +21,6 @@ from weakfs.session.durable.commits.commit_log import CommitLog
 from weakfs.session.durable.stream_replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.session import checked_session
-from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.snapshots import Store
 from weakfs.tools import ToolCall
@@ -161,7 +160,7 @@ def _planned(
         contents, calls = redactions_of_path(known)
         forms = forms_of_contents(known)
     held = {store: snapshots_with(store, forms) for store in stores_of(given)}
-    after, work = _rewritten(line, session._rules, contents, calls)
+    after, work = _rewritten(session, line, contents, calls)
     report = _report(line, after, work, contents, preview=preview)
     dropped = tuple(one for snapshots in held.values() for one in snapshots)
     report = evolve(report, unreached=tuple(_unreached(session, work, given)), forms=forms, dropped=dropped)
@@ -185,10 +184,10 @@ def _check(session: Session) -> None:
             )
 
 
-def _rewritten(line: Timeline, rules: Rules, contents: Redaction, calls: Redaction) -> tuple[Timeline, Rewriting]:
+def _rewritten(session: Session, line: Timeline, contents: Redaction, calls: Redaction) -> tuple[Timeline, Rewriting]:
     for _ in range(_MOST_PASSES):
         known = len(contents.digests), len(calls.digests)
-        work = Rewriting(rules, Mapper(contents, calls))
+        work = Rewriting(session.session_id, session._rules, Mapper(contents, calls))
         after = work.line(line)
         if (len(contents.digests), len(calls.digests)) == known:
             return after, work

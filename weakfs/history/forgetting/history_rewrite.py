@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from attrs import define, field, fields, frozen, has
+from attrs import define, field, fields, has
 from pyrsistent import pmap
 
 from weakfs.history.forgetting.text_redaction import Redaction
+from weakfs.history.record_states import row_states
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.merging.line_merge import common_ends
 from weakfs.reducers.tree.leaf import CONTENT, Leaf, Special
 from weakfs.reducers.tree.node import entries, find, is_tree, tree_of
-from weakfs.session import Merged
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Rope, joined, with_pieces
 from weakfs.session.errors import MissingBlob
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.packed_rows import Packing
-from weakfs.session.history.reduction import Row, changed, event_of
+from weakfs.session.history.reduction import Row, changed
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.event_reducers import Rules
@@ -141,8 +141,9 @@ def _same(old: Mapping[Any, Any], new: Any) -> Any:
 
 @define(eq=False)
 class Rewriting:
-    """One rewriting of a timeline. `records` are the numbers of the records that it changed."""
+    """One rewriting of the timeline of session `owner`. `records` are the numbers of the records that it changed."""
 
+    owner: str
     rules: Rules
     mapper: Mapper
     records: list[int] = field(factory=list[int])
@@ -166,7 +167,7 @@ class Rewriting:
 
     def _rows(self, line: Timeline) -> list[Row]:
         rows: list[Row] = []
-        for one in row_states(line, self.rules):
+        for one in row_states(line, self.rules, self.owner, applied_if_possible):
             new = self._row(one.rules, one.row, one.event, one.before)
             if new is not one.row:
                 self.records.append(one.seq)
@@ -210,52 +211,14 @@ class Rewriting:
             )
 
 
-@frozen
-class RowStates:
-    """One record with its event, the rules under which it was made, and the states before and after it.
-
-    A record of a merged fork has the states of the fork; they are `None` if they are not known.
-    """
-
-    seq: int
-    row: Row
-    rules: Rules
-    event: Any
-    before: Table | None
-    after: Table | None
-
-
-def row_states(line: Timeline, rules: Rules) -> Iterator[RowStates]:
-    """Yield the records of a timeline in order. O(records)."""
-    first, state = line.base.seq, cast("Table | None", line.base.state)
-    # The ends of merged forks, and the states after them; inside a fork's records, `state` is the fork's.
-    merges = [(line.base.block_end, state)] if line.base.block_end > first else []
-    # The states after records, for forks that branched off there.
-    states = {first: line.base.state}
-    for seq, row in enumerate(line.rows, first + 1):
-        own = line.past.rules_at(seq, rules)
-        event = event_of(own, row)
-        before, state = state, _next_state(own, state, event)
-        yield RowStates(seq, row, own, event, before, state)
-        if isinstance(event, Merged) and event.count > 0:
-            merges.append((seq + event.count, event.state))
-            state = states.get(event.base)
-        if state is not None:
-            states[seq] = state
-        while merges and seq >= merges[-1][0]:
-            state = merges.pop()[1]
-            if state is not None:
-                states[seq] = state
-
-
-def _next_state(rules: Rules, state: Table | None, event: Any) -> Table | None:
-    """Return the state after an event; `None` if it is unknown."""
-    if state is None:
-        return event.state if hasattr(event, "state") and isinstance(event.state, Table) else None
+def applied_if_possible(
+    rules: Rules, seq: int, row: Row, event: Any, state: Table | None, logs: Table
+) -> tuple[Table | None, Table]:
+    """Return the state after an event, or `None` if it is unknown, and the logs as they are."""
     try:
-        return changed(rules, state, EMPTY_TABLE, event)[0]
-    except Exception:  # a fork's records need a state that compaction may have dropped
-        return None
+        return None if state is None else changed(rules, state, EMPTY_TABLE, event)[0], logs
+    except Exception:  # custom reducers may raise any exception
+        return None, logs
 
 
 def _content_at(state: Table, event: Any) -> bytes | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from weakfs.history.forgetting.history_rewrite import row_states
+from weakfs.history.forgetting.history_rewrite import applied_if_possible
 from weakfs.history.forgetting.text_redaction import Redaction, forms_of
+from weakfs.history.record_states import row_states
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import CONTENT, Special
@@ -67,7 +68,8 @@ def _states(session: Session) -> Iterator[Table]:
     """Yield every state that the session had, including those of forks."""
     line = session._trunk
     yield line.base.state
-    yield from (one.after for one in row_states(line, session._rules) if one.after is not None)
+    every = row_states(line, session._rules, session.session_id, applied_if_possible)
+    yield from (one.after for one in every if one.after is not None)
     yield line.state
     for entry in ordered_snapshots(line):
         yield entry.state
