@@ -14,7 +14,7 @@ from tests.storage.servers import ENGINES, OBJECT_STORES, empty_location
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history import timeline
 from weakfs.reducers.events import FileWritten
-from weakfs.session import MissingBlob, SessionConflict, UnknownSnapshot
+from weakfs.session import MissingBlob, SessionConflict, SessionError, UnknownSnapshot
 from weakfs.session.durable.frames.stream_history import GAP
 from weakfs.session.durable.open_session import Where
 from weakfs.session.errors import RecordsDropped
@@ -73,10 +73,17 @@ def write_twice(session: Session) -> None:
         fs.write("/c", "2")
 
 
+def undo(session: Session) -> None:
+    # What it would undo now, the caller has not seen.
+    with pytest.raises(SessionError, match="dropped"):
+        session.undo()
+    session.undo()
+
+
 CHANGES: dict[str, Callable[[Session], object]] = {
     "snapshot": lambda session: session.snapshot("second"),
     "drop_snapshot": lambda session: session.drop_snapshot("first"),
-    "undo": Session.undo,
+    "undo": undo,
     "rollback": lambda session: session.rollback("first"),
     "restore": lambda session: session.restore("first"),
     "compact": lambda session: session.compact(keep=1),
@@ -318,3 +325,27 @@ def test_a_checkpoint_of_dropped_history_is_not_an_error(where: Where, caplog: p
     with caplog.at_level(logging.WARNING):
         behind.checkpoint()
     assert not caplog.records
+
+
+@pytest.mark.parametrize("kept", [5, 20])
+def test_undo_never_undoes_an_operation_that_was_read_only_because_history_was_dropped(where: Where, kept: int) -> None:
+    with Session.open(where, "s") as session:
+        for number in range(3):
+            Toolset(session).call("write_file", {"path": f"/{number}", "content": ""}, call_id=str(number))
+        session.checkpoint()
+    behind = Session.open(where, "s", on_conflict="merge")
+    with Session.open(where, "s", on_conflict="merge") as other:
+        for number in range(2):
+            Toolset(other).call("write_file", {"path": f"/other{number}", "content": ""}, call_id=f"other{number}")
+        other.compact(keep=kept)
+
+    if kept == 5:
+        with pytest.raises(SessionError, match="another process has dropped records up to 5, and stored records 7 to "):
+            behind.undo()
+        # The caller can see it now.
+        assert behind.undo().records == ((9, 10),)
+        assert [entry.name for entry in InMemoryFilesystem(behind).list()] == ["0", "1", "2", "other0"]
+    else:
+        assert behind.undo().records == ((5, 6),)
+        assert [entry.name for entry in InMemoryFilesystem(behind).list()] == ["0", "1", "other0", "other1"]
+    behind.close()

@@ -42,17 +42,13 @@ class Undo(ThreeWay):
         Calls that changed nothing, or failed, do not count. O(records). The options and the exceptions are those of
         `revert`; `SessionError` also means that there are fewer operations.
         """
-        return self._reading(
-            lambda: self._go_back("undo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
-        )
+        return self._go_back("undo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
 
     def redo(
         self, n: int = 1, *, preview: bool = False, on_conflict: OnConflict = "raise", foreign: Foreign = "keep"
     ) -> Reversion:
         """Undo the last `n` undos, if nothing else has been done since. See `undo`."""
-        return self._reading(
-            lambda: self._go_back("redo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
-        )
+        return self._go_back("redo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
 
     def revert(
         self,
@@ -200,24 +196,43 @@ class Undo(ThreeWay):
             raise TypeError(f"n is {n!r:.60}; pass a number of operations, or use revert to undo one call")
         if n < 1:
             raise ValueError(f"cannot {how} {n} operations; pass a number of at least 1")
-        self._scan_changes(preview=preview)
-        with self.lock:
-            line = self._writable()
-            every = operations(line.rows, line.dropped, line.base.block_end, self._rules.calls)
-            chosen: list[Operation] = []
-            for one in self._undoable(line, every) if how == "undo" else self._undone(line, every):
-                chosen.append(one)
-                if len(chosen) == n:
-                    break
-            if len(chosen) < n:
-                raise SessionError(
-                    f"cannot {how} {n} operations of session {self.session_id!r}: there are only {len(chosen)} to {how}"
-                    if chosen
-                    else f"session {self.session_id!r} has nothing to {how}"
-                )
-            spans = [one.span for one in chosen]
-            label = ", ".join(one.cause or str(one.first) for one in chosen)
-            return self._run(how, label, spans[::-1], preview, on_conflict, foreign, None)
+        newest: int | None = None
+
+        def run() -> Reversion:
+            nonlocal newest
+            self._scan_changes(preview=preview)
+            with self.lock:
+                line = self._writable()
+                if newest is None:
+                    newest = line.seq
+                chosen = self._newest(how, n, line, newest)
+                spans = [one.span for one in chosen]
+                label = ", ".join(one.cause or str(one.first) for one in chosen)
+                return self._run(how, label, spans[::-1], preview, on_conflict, foreign, None)
+
+        return self._reading(run)
+
+    def _newest(self, how: Literal["undo", "redo"], n: int, line: Timeline, newest: int) -> list[Operation]:
+        """Return the last `n` operations to undo or redo, up to record `newest`.
+
+        Later ones were read while this was tried before: the caller does not mean them.
+        """
+        every = operations(line.rows, line.dropped, line.base.block_end, self._rules.calls)
+        known = [one for one in every if one.last <= newest]
+        found = list(islice(self._undoable(line, known) if how == "undo" else self._undone(line, known), n))
+        if len(found) == n:
+            return found
+        if line.seq > newest:
+            raise SessionError(
+                f"cannot {how} {n} operations of session {self.session_id!r}: another process has dropped records up "
+                f"to {line.dropped}, and stored records {newest + 1} to {line.seq}; look at these, and {how} again if "
+                f"the newest operation is meant"
+            )
+        raise SessionError(
+            f"cannot {how} {n} operations of session {self.session_id!r}: there are only {len(found)} to {how}"
+            if found
+            else f"session {self.session_id!r} has nothing to {how}"
+        )
 
     def _undoable(self, line: Timeline, every: list[Operation]) -> Iterator[Operation]:
         """Yield the operations that are not undone, newest first."""

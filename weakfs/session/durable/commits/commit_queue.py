@@ -4,7 +4,8 @@ While one append is under way, other calls end; their commits wait here, and the
 gets its own outcome: if one conflicts with those before it, only that one is refused. A commit that is cancelled while
 it waits never happens. If it is cancelled during its append, the append is cancelled, the others in it are sent again
 without it, and frames that the storage may have received nevertheless are rolled back when they turn up, like those of
-every change whose outcome is unknown.
+every change whose outcome is unknown. If the commit has work outside the session, its steps find out whether it was
+stored before that work is kept or undone: a process that is killed in between can still be settled.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.commits.refresh import retract, settled
 from weakfs.session.durable.held_lease import HeldLease
-from weakfs.session.errors import SessionConflict, SessionError
+from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.transactions.commit_steps import Operation, Steps
 from weakfs.session.transactions.current_timeline import Transaction
@@ -180,8 +181,9 @@ class CommitQueue:
             self._withdraw(entry)
             # Waits until the engine has given up, after which nothing takes effect. Cancelling again changes nothing.
             await ended(entry.done)
-            if not entry.done.cancelled():
-                entry.done.exception()
+            error = None if entry.done.cancelled() else entry.done.exception()
+            if isinstance(error, RollbackIncomplete):
+                raise error from None
             raise
 
     def _add(self, entry: Entry) -> None:
@@ -215,7 +217,7 @@ class CommitQueue:
 
     async def _commit_group(self, group: list[Entry]) -> None:
         """Commit a group, and settle its entries or put them back."""
-        session, log = self.session, self.log
+        session, log, is_cancelled = self.session, self.log, False
         pending = PendingSteps(self._steps(group))
         pending.on_completed = lambda: self.loop.call_soon_threadsafe(self._wake, pending)
         with session.lock:
@@ -225,11 +227,13 @@ class CommitQueue:
             while (operation := pending.operation) is not None:
                 reply, error = None, None
                 try:
-                    if any(entry.is_withdrawn for entry in group):
+                    if not is_cancelled and any(entry.is_withdrawn for entry in group):
                         raise asyncio.CancelledError
                     reply = await self._awaited(operation)
                 except BaseException as failure:
                     error = failure
+                    # Only once: what the steps do then is to find out whether the commit was stored.
+                    is_cancelled |= isinstance(failure, asyncio.CancelledError)
                 with session.lock:
                     # Unless another thread has completed it in the meantime.
                     if pending.operation is operation:
@@ -271,7 +275,9 @@ class CommitQueue:
     def _settle(self, group: list[Entry], error: BaseException | None) -> None:
         if error is not None and (self._is_closing or any(entry.is_withdrawn for entry in group)):
             for entry in group:
-                if entry.is_withdrawn or self._is_closing:
+                if isinstance(error, RollbackIncomplete):
+                    entry.done.set_exception(error)
+                elif entry.is_withdrawn or self._is_closing:
                     entry.done.cancel()
             # The others begin again.
             self._waiting.extendleft(entry for entry in reversed(group) if not entry.done.done())
