@@ -17,6 +17,7 @@ from typing import Any, Literal, Self, cast
 from weakfs.integrations.missing_packages import needed
 from weakfs.messages import one_line
 from weakfs.session import MergeConflict, OnConflict, Session, SessionError
+from weakfs.shield import run_in_thread, shielded
 from weakfs.tools import Tool, ToolCall, ToolResult, Toolset, ToolValidationError
 from weakfs.tools.calls.call_json import read_json
 from weakfs.tools.providers.profiles import with_defaults
@@ -198,10 +199,7 @@ class _RunToolset(SessionToolset[AgentDepsT]):
         has_failed = error is not None and error is not self._handled
         if own is self._parent:
             if has_failed:
-                # A cancelled run does not wait for its calls, which are still being undone.
-                for call in [*self._open_calls.values()]:
-                    await call.wait()
-                await asyncio.to_thread(self._revert)
+                await shielded(asyncio.ensure_future(self._reverted()))
             elif self._outer is not None:
                 self._outer._calls.extend(self._calls)
         elif has_failed:
@@ -222,10 +220,19 @@ class _RunToolset(SessionToolset[AgentDepsT]):
             elif parent._needs_no_thread:
                 merge()
             else:
-                await asyncio.to_thread(merge)
+                await shielded(run_in_thread(merge))
         except MergeConflict as conflict:
             raise RunConflict(conflict, fork, list(self._messages)) from conflict
+        except BaseException:
+            fork.close("the run that it belongs to failed")
+            raise
         fork.close("the run that it belongs to has ended")
+
+    async def _reverted(self) -> None:
+        # A cancelled run does not wait for its calls, which are still being undone.
+        for call in [*self._open_calls.values()]:
+            await call.wait()
+        await run_in_thread(self._revert)
 
     def _revert(self) -> None:
         """Revert the calls of this run, newest first."""
