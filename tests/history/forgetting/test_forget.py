@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -29,7 +28,7 @@ from weakfs.history.forgetting.text_redaction import forms_of, placeholder
 from weakfs.history.record_states import row_states
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree.node import entries
-from weakfs.session.durable import stream_replacement
+from weakfs.session.durable import replacement_workplaces
 from weakfs.session.slices.tags import tag_of
 from weakfs.storage.errors import StorageError
 from weakfs.tools import ToolCall
@@ -315,7 +314,7 @@ def test_a_killed_forgetting_leaves_the_old_history_or_the_new_one(
             database.execute("UPDATE streams SET expires = 0")
     assert forget(Session.open(where, "mine"), text=SECRET).found_in == ()
     assert files_with(SECRET, tmp_path) == ()
-    assert not [name for name in os.listdir(tmp_path) if name.startswith(stream_replacement.PREFIX)]
+    assert [*tmp_path.rglob(f"{replacement_workplaces.NAME}*")] == []
 
 
 @pytest.mark.parametrize("url", ["folder:{}/store", "sqlite:{}/sessions.db"])

@@ -23,6 +23,7 @@ from weakfs.session.durable.commits.refresh import ATTEMPTS
 from weakfs.session.durable.commits.reset import start
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.held_lease import HeldLease, given_up, taken
+from weakfs.session.durable.replacement_workplaces import remove_left_at
 from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.log import Log
@@ -87,6 +88,7 @@ def event_store(where: Where, durability: Durability) -> EventStore:
         url = folder_url(path, stated or durability)
     elif url.startswith("sqlite:") and "?durability=" not in url:
         url = f"{url}?durability={durability}"
+    remove_left_at(url)
     return open_event_store(url)
 
 

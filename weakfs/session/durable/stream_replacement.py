@@ -2,22 +2,21 @@
 
 A copy is written first. In a folder the directories of the two streams are exchanged by renameat2(2); in SQLite the
 rows are replaced in one transaction, and the file is rewritten. If the process is killed at any moment, the storage
-holds the old history or the new one; what it left behind is removed by the next replacement, or by `erase`.
+holds the old history or the new one; what it left behind is removed when a session is opened in that storage, by the
+next replacement, or by `erase`.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import sqlite3
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 
 from weakfs.session.durable.held_lease import HeldLease
 from weakfs.session.durable.open_session import event_store
+from weakfs.session.durable.replacement_workplaces import remove_left, workplace
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.transactions.commit_steps import run
 from weakfs.storage.errors import StorageError, StreamConflict
@@ -25,7 +24,8 @@ from weakfs.storage.folder import FolderEventStore
 from weakfs.storage.folder.names import components
 from weakfs.storage.locations import local_path
 
-PREFIX = ".forgetting-"
+# Appended to the name of a stream in SQLite while its rows are replaced.
+_REPLACEMENT = ".forgetting-"
 _EXCHANGE = 2
 _TABLES = ("frames", "contents", "checkpoints")
 
@@ -51,7 +51,7 @@ def replace_stream(url: str, name: str, expected: int, lease: HeldLease, copy_to
     path = local_of(url)
     is_folder = url.startswith("folder:")
     _check_end(lease, name, expected)
-    with _workplace(path if is_folder else os.path.dirname(path)) as work:
+    with workplace(path) as work:
         target = os.path.join(work, "copy" if is_folder else "copy.db")
         copy_to(f"{'folder' if is_folder else 'sqlite'}:{target}")
         _check_end(lease, name, expected)
@@ -85,10 +85,9 @@ def erase(url: str) -> None:
     path = local_of(url)
     if not os.path.lexists(path):
         return
+    remove_left(path)
     if url.startswith("folder:"):
-        _remove_left(path)
         return
-    _remove_left(os.path.dirname(path))
     connection = sqlite3.connect(path, timeout=60, isolation_level=None)
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -101,34 +100,6 @@ def erase(url: str) -> None:
         ) from error
     finally:
         connection.close()
-
-
-@contextmanager
-def _workplace(parent: str) -> Iterator[str]:
-    """Yield a new directory, and remove it with everything in it at the end."""
-    work = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent)
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work)
-
-
-def _remove_left(parent: str) -> None:
-    """Remove the directories of replacements whose processes are gone."""
-    for name in os.listdir(parent):
-        number = name[len(PREFIX) :].split("-")[0]
-        if name.startswith(PREFIX) and number.isdigit() and not _is_running(int(number)):
-            shutil.rmtree(os.path.join(parent, name))
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _exchange(folder: str, copy: str, name: str) -> None:
@@ -163,7 +134,7 @@ def _exchange_rows(path: str, copy: str, name: str) -> None:
         # Another id: a process that has the session open finds its stream deleted.
         connection.execute(
             "INSERT INTO main.streams (name, number, fencing) SELECT ?, ?, fencing FROM main.streams WHERE id = ?",
-            (f"{name}\n{PREFIX}", number, old),
+            (f"{name}\n{_REPLACEMENT}", number, old),
         )
         ((own,),) = connection.execute("SELECT last_insert_rowid()")
         for table in _TABLES:
