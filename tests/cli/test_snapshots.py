@@ -70,6 +70,32 @@ def test_verifying_reads_everything_and_names_what_is_damaged(run: Run, place: P
     assert [one["id"].startswith(first) for one in damaged] == [True]
 
 
+def test_verifying_goes_through_all_snapshots_and_names_each_that_is_damaged(run: Run, place: Place) -> None:
+    names: list[str] = []
+    for number in range(5):
+        (place.root / f"file {number}").write_text(f"content {number}")
+        names.append(id_of(run("snapshot", place.root)))
+    store = Store(run("snapshots", place.root, "--json").objects[-1]["path"])
+    snapshots = {one.snapshot_id[:8]: one for one in store.list()}
+    entry = Path(store.catalogue.path_of(snapshots[names[1]].snapshot_id))
+    entry.write_bytes(entry.read_bytes()[:-5])
+    for name in names[2:4]:
+        manifest = store.read_manifest(bytes.fromhex(snapshots[name].ref))
+        for pack in place.store.rglob("*.pack"):
+            pack.write_bytes(pack.read_bytes().replace(manifest, bytes(len(manifest))))
+
+    done = run("snapshots", place.root, "--verify")
+
+    assert (done.status, done.err) == (3, "")
+    assert [line.split()[1][:8] for line in done.lines if line.startswith("damaged")] == names[1:4]
+    assert [line.split()[0] for line in done.lines[1:5]] == [names[0], *names[2:]]
+    again = run("snapshots", place.root, "--verify", "--json").objects
+    assert [one["id"][:8] for one in again if one["type"] == "damaged"] == names[1:4]
+    # What the damaged ones share with the others is unknown.
+    assert [one["frees"] for one in again if one["type"] == "snapshot"] == [None] * 4
+    assert [name[:8] for name in store.verify()] == names[1:4]
+
+
 def test_inspecting_changes_nothing_and_creates_no_store(run: Run, place: Place) -> None:
     done = run("snapshots", place.root)
     assert (done.status, done.err) == (0, "")

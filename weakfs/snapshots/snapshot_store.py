@@ -193,11 +193,14 @@ class Store:
         Nothing else reads contents that are in use and unchanged: scans trust them, and compactions copy only some.
         """
         verification = Verification(self)
-        chosen = self.list() if snapshots is None else snapshots
+        entries, damaged = self.catalogue.readable()
+        chosen = entries if snapshots is None else snapshots
         found = {one.snapshot_id: verification.damage(one) for one in chosen}
         # Others may have been dropped meanwhile.
-        there = {one.snapshot_id for one in self.list()}
-        return {name: damage for name, damage in found.items() if damage is not None and name in there}
+        left, _ = self.catalogue.readable()
+        there = {one.snapshot_id for one in left}
+        known = {name: damage for name, damage in found.items() if damage is not None and name in there}
+        return {**damaged, **known} if snapshots is None else known
 
     def disk_size(self) -> int:
         """Return the disk usage of the store in bytes."""

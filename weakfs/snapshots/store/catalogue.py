@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import orjson
 from attrs import asdict, field, fields
@@ -111,7 +111,20 @@ class Catalogue:
         for path in self._paths():
             with suppress(FileNotFoundError):
                 found.append(read(path))
-        return tuple(sorted(found, key=lambda snapshot: (snapshot.recorded_ns, snapshot.snapshot_id)))
+        return _ordered(found)
+
+    def readable(self) -> tuple[tuple[StoredSnapshot, ...], dict[str, str]]:
+        """Return the snapshots whose files can be read, oldest first, and what is wrong with the others, by id."""
+        found: list[StoredSnapshot] = []
+        damaged: dict[str, str] = {}
+        for path in self._paths():
+            try:
+                found.append(read(path))
+            except FileNotFoundError:
+                continue
+            except StoreDamaged as error:
+                damaged[unquote(os.path.basename(path)[: -len(SUFFIX)])] = str(error)
+        return _ordered(found), damaged
 
     def drop(self, snapshot_id: str) -> None:
         """Remove a snapshot, whether or not its file is damaged; raise `UnknownSnapshot` if there is none."""
@@ -148,6 +161,10 @@ class Catalogue:
             for name in names_in(self.folder)
             if name.endswith(SUFFIX) and not name.startswith(TEMPORARY)
         ]
+
+
+def _ordered(snapshots: Iterable[StoredSnapshot]) -> tuple[StoredSnapshot, ...]:
+    return tuple(sorted(snapshots, key=lambda snapshot: (snapshot.recorded_ns, snapshot.snapshot_id)))
 
 
 def all_but_last(

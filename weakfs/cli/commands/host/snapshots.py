@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from weakfs.backends import HostFilesystem
     from weakfs.backends.host.snapshot_kinds import SnapshotKind
     from weakfs.snapshots import StoredSnapshot
-    from weakfs.snapshots.store.compaction import SnapshotAccount
+
+    # A snapshot, and what dropping it would free, if that is known.
+    Listed = tuple[StoredSnapshot, int | None]
 
 HEADINGS = ("id", "taken", "kind", "files", "bytes", "frees", "tag")
 # The right-aligned columns.
@@ -68,24 +71,23 @@ def snapshots_command(directory: str, verify: bool, store: str | None, as_json: 
     """List the snapshots of DIR, oldest first.
 
     "frees" is the number of bytes freed by dropping that snapshot alone; "bytes" is the size of its files. With
-    --verify, names what is damaged or missing.
+    --verify, all snapshots are read, and each that is damaged or incomplete is named.
     """
-    from weakfs.cli.directories import belongs_to, open_directory, short_ids
+    from weakfs.cli.directories import open_directory, short_ids
 
     files = open_directory(directory, store=store, read_only=True)
     out = Output()
     with as_failure(f"read the store of {directory!r}"), progress("reading" if verify else "adding up"):
-        found = [one for one in files.store.account() if belongs_to(files, one.snapshot)]
+        found, damaged = _listed(files, verify=verify)
         size = files.store.disk_size()
-        damaged = files.store.verify([one.snapshot for one in found]) if verify else {}
     if as_json:
-        for one in found:
-            out.record(type="snapshot", **described(one.snapshot), frees=one.frees)
+        for one, frees in found:
+            out.record(type="snapshot", **described(one), frees=frees)
         for snapshot_id, cause in damaged.items():
             out.record(type="damaged", id=snapshot_id, cause=cause)
         out.record(type="store", path=files.store.path, root=files.root, snapshots=len(found), bytes=size)
         return UNMET if damaged else DONE
-    names = short_ids(files.store.list())
+    names = short_ids(files.store.catalogue.readable()[0])
     if found:
         _show_table(out, found, names)
     out.line(
@@ -93,10 +95,31 @@ def snapshots_command(directory: str, verify: bool, store: str | None, as_json: 
         f" {shown(files.store.path)}: {counted(len(found), 'snapshot')}, {counted(size, 'byte')} on disk",
     )
     for snapshot_id, cause in damaged.items():
-        out.line(("damaged", "bold"), f" {names.get(snapshot_id, snapshot_id)}: {shown(cause)}")
+        out.line(("damaged", "bold"), f" {names.get(snapshot_id, shown(snapshot_id))}: {shown(cause)}")
     if verify and not damaged:
         out.line(("verified", "bold"), ": no damage")
     return UNMET if damaged else DONE
+
+
+def _listed(files: HostFilesystem, *, verify: bool) -> tuple[list[Listed], dict[str, str]]:
+    """Return the snapshots of a directory; if they are verified, also what is damaged or missing, by id.
+
+    Damaged entries may belong to other directories that share the store.
+    """
+    from weakfs.cli.directories import belongs_to
+    from weakfs.session import MissingBlob
+    from weakfs.snapshots import StoreDamaged
+
+    if not verify:
+        return [(one.snapshot, one.frees) for one in files.store.account() if belongs_to(files, one.snapshot)], {}
+    entries, damaged = files.store.catalogue.readable()
+    own = [one for one in entries if belongs_to(files, one)]
+    damaged = {**damaged, **files.store.verify(own)}
+    frees: dict[str, int] = {}
+    # What damaged snapshots share with others is unknown.
+    with suppress(MissingBlob, StoreDamaged):
+        frees = {one.snapshot.snapshot_id: one.frees for one in files.store.account()}
+    return [(one, frees.get(one.snapshot_id)) for one in own], damaged
 
 
 @click.command("drop")
@@ -261,8 +284,8 @@ def described(stored: StoredSnapshot) -> dict[str, object]:
     }
 
 
-def _show_table(out: Output, found: Sequence[SnapshotAccount], short: Mapping[str, str]) -> None:
-    rows = [HEADINGS, *(_row(short[one.snapshot.snapshot_id], one) for one in found)]
+def _show_table(out: Output, found: Sequence[Listed], short: Mapping[str, str]) -> None:
+    rows = [HEADINGS, *(_row(short[one.snapshot_id], one, frees) for one, frees in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
     for number, row in enumerate(rows):
         cells = [
@@ -273,14 +296,13 @@ def _show_table(out: Output, found: Sequence[SnapshotAccount], short: Mapping[st
         out.line(*(((cells[0] + rest, "bold"),) if number == 0 else ((cells[0], "yellow"), rest)))
 
 
-def _row(name: str, one: SnapshotAccount) -> tuple[str, ...]:
-    stored = one.snapshot
+def _row(name: str, stored: StoredSnapshot, frees: int | None) -> tuple[str, ...]:
     return (
         name,
         moment(stored.created_ns),
         stored.kind,
         f"{stored.file_count:,}",
-        f"{one.total_size:,}",
-        f"{one.frees:,}",
+        f"{stored.total_size:,}",
+        "?" if frees is None else f"{frees:,}",
         shown(stored.tag or ""),
     )
