@@ -85,7 +85,7 @@ def test_why_shows_the_call_and_its_answer(run: Run, place: str) -> None:
     assert shown.startswith("1) host = 1\ncall 1  write_file  c1 by main, 2026-04-30T09:29:33Z\narguments\n{\n")
     assert '"content": "host = 1\\nname = 2\\nport = 80\\n"' in shown
     assert "answer  ok: Created /app.py (28 bytes)" in shown
-    assert run("why", place, "app.py:4").lines[1:] == ["put in by record 6, 2026-04-30T09:29:33Z; no call is known"]
+    assert run("why", place, "app.py:4").lines[1:] == ["written by record 6, 2026-04-30T09:29:33Z; no call is known"]
     found = json.loads(run("why", place, "/app.py:3", "--json").out)
     assert (found["call"], found["tool"], found["arguments"]["old_string"]) == (2, "edit_file", "80")
     assert found["answer"]["replacements"] == 1

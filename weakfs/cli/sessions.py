@@ -73,7 +73,7 @@ class Location:
 
 
 def no_session(location: Location) -> SessionError:
-    """Return the error for a location where the session is not."""
+    """Return the error for a location that does not have the session."""
     name = "" if location.session_id is None else f" {location.session_id!r}"
     return SessionError(f"there is no session{name}; see: {typed('weakfs', 'sessions', redacted(location.where))}")
 

@@ -19,7 +19,7 @@ class OldLine:
     """A non-blank line of the quoted text, and where it was found.
 
     `actual` is its indentation in the file, `None` for a line that begins inside one of the file's; `number` is the
-    number of that line (from 1).
+    number of the file's line (from 1).
     """
 
     indent: str

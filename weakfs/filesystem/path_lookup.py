@@ -31,7 +31,7 @@ def canonical_path(fs: object, path: str | os.PathLike[str]) -> str:
 
 
 def by_canonical_paths(fs: F) -> F:
-    """Return the same files for paths taken from results, none of which is then taken for a path on the host.
+    """Return the same files, for arguments that are paths from results and never paths on the host.
 
     Below a host root `/app`, the canonical path `/app/main.py` is the file `/app/app/main.py`, but as an argument it
     means the file `/app/main.py`.

@@ -12,9 +12,9 @@ def needed(
 ) -> Iterator[None]:
     """Import from the package that an integration needs; if that fails, the error names the extra to install.
 
-    `modules` are the top-level modules that may be missing, or too old to have a name. The package, its module and the
-    extra have the integration's name unless they are given. With `at_least`, the error says that an older version does
-    not work.
+    `modules` are the top-level modules that may be missing, or too old to define an imported name. The package, its
+    module and the extra have the integration's name unless they are given. With `at_least`, the error says that an
+    older version does not work.
     """
     extra = integration.replace("_", "-")
     try:

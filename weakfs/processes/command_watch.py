@@ -43,7 +43,7 @@ class StopEvent:
 
 
 class Watch:
-    """A command from its start until all its processes have ended, which leaving the block ensures."""
+    """A command from its start until all its processes have ended; leaving the block ensures that they have."""
 
     def __init__(self, job: Job, max_output: int) -> None:
         self.out, self.err = HeadAndTail(max_output), HeadAndTail(max_output)

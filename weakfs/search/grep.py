@@ -26,7 +26,7 @@ from weakfs.session.interruption import check_interrupted
 __all__ = ["Hit", "LinePattern", "MultilinePattern", "compile_multiline", "compile_pattern", "is_binary"]
 
 BINARY_PREFIX: Final = 8 * 1024
-# The maximum number of lines examined, in texts that are searched together, only because they contain part of the
+# In texts that are searched together, the maximum number of lines examined only because they contain part of the
 # pattern. If there are more, that part is common, and the rest is searched for the whole pattern.
 MOST_SCOUTED: Final = 4
 # A longer text is searched in parts that end at line endings, so that a call can be interrupted between them.

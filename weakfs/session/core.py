@@ -173,8 +173,8 @@ class SessionCore(SessionState):
     def _stored(self, line: Timeline, after: Timeline, journals: Mapping[str, Journal] | None = None) -> bool:
         """Store the change from `line` to `after` if `line` is the trunk and the session is in storage.
 
-        `journals` are the undo journals of the work outside the session that belongs to the change. Return false if
-        `line` was brought up to date with what others stored instead; the change must then be prepared again. Raise
+        `journals` are the undo journals of the work outside the session that belongs to the change. Return false if,
+        instead, `line` was brought up to date with what others stored; the change must then be prepared again. Raise
         `SessionConflict` if that is not allowed, and `StorageError` if nothing could be stored.
         """
         return self._log is None or line is not self._trunk or self._log.commit(self, after, journals or {})

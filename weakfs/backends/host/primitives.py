@@ -258,7 +258,7 @@ class HostFiles(HostPaths):
 
     def _place(self, path: str, *, follow: bool) -> Place:
         """Return where a path leads, and the status of what is there."""
-        # Canonical already: parsing it again would take one that starts like the root for a host path.
+        # Canonical already: if it starts like the root, parsing it again would take it for a host path.
         segments = segments_of(path)
         status = self._status(path, segments)
         # An entry that is not a link, or a free name in a directory, does not lead anywhere else.

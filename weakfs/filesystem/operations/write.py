@@ -257,7 +257,7 @@ class Writing(Reading):
         """Set permission bits, such as 0o755. In memory, they are stored but not enforced.
 
         A host's file that has another name (a hard link) outside the directory becomes a separate file first, because
-        that name must not change; a warning is logged.
+        the file under that name must not change; a warning is logged.
         """
         if type(mode) is not int or not 0 <= mode <= 0o7777:
             raise ValueError(

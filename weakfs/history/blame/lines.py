@@ -192,7 +192,7 @@ def _text(
         if text is not None and text.holds(content):
             return version, text
         found = found or text
-    # A file found later existed before.
+    # A file that was found later had existed before.
     origin = records.next_change(Place(name, path), seq) or derivation.rows.dropped
     text = AnnotatedText.put_in(content, origin) if found is None else found.replaced(content, NOWHERE).settled(origin)
     return (versions[0] if versions else None), text

@@ -226,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
         ):
             raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a body must have a length")
         if len(lengths[0]) > len(str(MAX_BODY)) or int(lengths[0]) > MAX_BODY:
-            raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {MAX_BODY} bytes")
+            raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have at most {MAX_BODY} bytes")
         return self.rfile.read(int(lengths[0]))
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:

@@ -40,10 +40,10 @@ class Retention:
         for name, limit in limits.items():
             if limit is not None and limit < 0:
                 raise ValueError(
-                    f"cannot use {name}={limit}: a limit is not negative; pass 0 or more, or None for no limit"
+                    f"cannot use {name}={limit}: a limit cannot be negative; pass 0 or more, or None for no limit"
                 )
         if self.max_age is not None and self.max_age < timedelta(0):
-            raise ValueError(f"cannot use max_age={self.max_age}: a limit is not negative; pass 0 or more, or None")
+            raise ValueError(f"cannot use max_age={self.max_age}: a limit cannot be negative; pass 0 or more, or None")
 
     def oldest(self, now: int) -> int | None:
         """Return the oldest time to keep, in nanoseconds; `None` if age is not limited."""

@@ -21,7 +21,7 @@ from weakfs.session.errors import SessionFileError
 if TYPE_CHECKING:
     from weakfs.reducers.codec.tree_writer import TreeWriter
 
-# Names that no entry has.
+# Names that no entry can have.
 NO_NAMES = ("", ".", "..")
 # The number of fields in the row of a directory that holds only files: `mode`, `times` and `files`.
 FIELDS_OF_FILES = 3

@@ -1,8 +1,7 @@
 """Sidecar blobs: contents stored next to a session file, one file per digest, as `NAME.blobs/ab/cdef...`.
 
-A blob is written whole or not at all. It is written before the session file that needs it, and removed only once a
-session file that does not need it has taken the place of that one: whichever session file a crash leaves, its blobs
-exist.
+A blob is written whole or not at all. It is written before the session file that needs it, and removed only once that
+file has been replaced by one that does not need it: whichever session file a crash leaves, its blobs exist.
 """
 
 from __future__ import annotations

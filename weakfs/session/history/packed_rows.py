@@ -60,7 +60,7 @@ def pack_rows(rows: Sequence[Fields]) -> Block:
 def pack_columns(count: int, columns: Iterable[Sequence[Any]], *, others: int = 1) -> Block:
     """Pack the columns of `count` tuples.
 
-    `others` is how many references to a value, besides that of its column, do not mean that a state also holds it.
+    `others` is how many references to a value exist, besides that of its column, if no state holds it.
     """
     by_reference: list[Any] = []
     packed = [_column(values, by_reference, others) for values in columns]

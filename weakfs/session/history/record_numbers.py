@@ -54,7 +54,7 @@ class Renumbering:
     """Maps the record numbers of a branch to those of the timeline `target`; call it with a number.
 
     `left` is the timeline that the branch left, and `shifts` are those of all its merges, oldest first. A record that
-    the target does not have, such as one of an open transaction, becomes the newest record before it that it has.
+    the target does not have, such as one of an open transaction, becomes the newest earlier record of the target.
     """
 
     left: Numbering
@@ -76,7 +76,7 @@ class Renumbering:
                 number, numbering = min(number, numbering.base), numbering.outer
             else:
                 return number
-        # If the timeline encloses the target, the target has its records up to where it branched off.
+        # If the timeline encloses the target, the target has its records up to where the target branched off.
         for inner in reversed(around[: around.index(numbering)]):
             number = min(number, inner.base)
         return number

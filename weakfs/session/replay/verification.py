@@ -105,7 +105,7 @@ class Rebuilding:
     _kept: dict[int, Table] = field(factory=dict[int, Table], init=False)
     # Other states that a snapshot taken inside a merge, or at its end, may hold.
     _of_forks: dict[int, Table] = field(factory=dict[int, Table], init=False)
-    # The numbers of such snapshots that cannot be refuted even if they hold neither.
+    # The numbers of such snapshots that cannot be refuted even if they hold none of these states.
     _unsure: set[int] = field(factory=set[int], init=False)
     # The final states of merged forks, by name and the number of their last record; the fork's own number if the
     # records were not `renumbered`.

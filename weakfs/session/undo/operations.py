@@ -221,7 +221,7 @@ def _with_reverted(one: Operation, values: tuple[Any, ...]) -> Operation:
 def undone(every: Iterable[Operation]) -> tuple[set[Operation], set[Operation]]:
     """Return the operations that are undone, and the undos that are redone.
 
-    Each says which records it undid: in a session that several processes change, these need not be the last.
+    Each names the records that it undid, which need not be the last ones in a session that several processes change.
     """
     undone: set[Operation] = set()
     redone: set[Operation] = set()

@@ -1,8 +1,8 @@
 """Hard links: the names of a file in a host directory, and whether the file may be changed in place.
 
-A file is changed in place only if all its names are inside the directory: a name outside belongs to somebody else,
-such as a package manager's cache, and must not change. Finding names costs one listing of the whole directory per
-file; after that each known name is only stat'ed.
+A file is changed in place only if all its names are inside the directory: a name outside belongs to somebody else, such
+as a package manager's cache, and the file under it must not change. Finding names costs one listing of the whole
+directory per file; after that each known name is only stat'ed.
 """
 
 from __future__ import annotations

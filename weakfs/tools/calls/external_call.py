@@ -318,7 +318,7 @@ class ExternalCall:
             return await asyncio.shield(future)
         except asyncio.CancelledError as error:
             self._cancelled = error
-            # The call is undone only once the work has ended, which may be using the journals of the files.
+            # The call is undone only once the work, which may be using the journals of the files, has ended.
             self._call.cancellation.request("the call was cancelled")
             await ended(future)
             # Retrieved so that asyncio does not report it as never retrieved.

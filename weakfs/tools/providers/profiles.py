@@ -25,8 +25,8 @@ _FILE = {tool: {"path": "file_path"} for tool in ("read_file", "write_file", "ed
 ARGUMENT_NAMES: dict[str, dict[str, dict[str, str]]] = {"openai": _FILE, "anthropic": _FILE, "gemini": _FILE}
 
 
-# A provider's defaults that differ from the tool's own. Images need a runtime that sends the content of results, which
-# is assumed if it names its provider; a runtime that sends only messages would lose them.
+# A provider's defaults that differ from the tool's own. Images need a runtime that sends the content of results: one
+# that names its provider is assumed to do so, and one that sends only messages would lose them.
 _IMAGES: dict[str, dict[str, object]] = {"read_file": {"images": True}}
 DEFAULTS: dict[str, dict[str, dict[str, object]]] = {
     "openai": _IMAGES,

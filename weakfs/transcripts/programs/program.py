@@ -72,7 +72,7 @@ def search_step(
 def shell_step(
     command: str, workdir: str, done: bool | None, *, timeout: float | None, is_reader: bool | None = None
 ) -> Step:
-    """Map a shell command; `is_reader` says that it changes no file; by default, its text decides."""
+    """Map a shell command; `is_reader` is true if it changes no file; by default, its text determines that."""
     arguments: dict[str, object] = {"command": command, "workdir": workdir}
     if timeout is not None:
         arguments["timeout"] = timeout

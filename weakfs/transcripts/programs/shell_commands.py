@@ -44,7 +44,7 @@ _BETWEEN = re.compile(r"\|\||&&|[|;\n]|(?<!>)&")
 
 @frozen
 class PatchCommand:
-    """A command that applies a patch; `is_all` says that it does nothing else."""
+    """A command that applies a patch; `is_all` is true if it does nothing else."""
 
     patch: str
     workdir: str | None

@@ -17,7 +17,7 @@ _MOST_LINES = 100_000
 
 @frozen
 class Skeleton:
-    """A text in which only some lines are real; `is_gapless` says that all lines up to the last real one are."""
+    """A text in which only some lines are real; `is_gapless` is true if all lines up to the last real one are."""
 
     text: str = field(repr=False)
     is_gapless: bool

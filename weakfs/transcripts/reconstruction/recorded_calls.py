@@ -31,7 +31,7 @@ class Step:
     `before` is known only from an answer that may omit something. `unchecked` says why the answer cannot be compared,
     and `needs` names a path that must exist. `part` is the result of a read that did not return the whole file,
     `skeletons` are what the recording of a change shows of files, `hunks` and `edits` how it changed them.
-    `runs_program` says that the call may have changed any other file too.
+    `runs_program` is true if the call may have changed any other file too.
     """
 
     tool: str
@@ -56,7 +56,7 @@ class NotPerformed(Exception):
     """A recorded call is not run; the message says why.
 
     `after` has what the recording nevertheless says about files, `UNKNOWN` for those that changed in a way that is not
-    recorded. `runs_program` says that the call may have changed any other file too.
+    recorded. `runs_program` is true if the call may have changed any other file too.
     """
 
     runs_program = False

@@ -94,7 +94,7 @@ class Command:
             self._files.remove()
 
     def end(self) -> None:
-        """Kill everything that the command started. If the supervisor has not read the request, it never begins."""
+        """Kill everything that the command started. It never begins if its request was not read."""
         if not self._is_ended:
             with uninterrupted():
                 if self.exit_code is None:

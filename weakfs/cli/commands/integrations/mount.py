@@ -127,7 +127,7 @@ def _save(session: AnySession, where: str, seen: str | None) -> None:
 
 
 def _save_elsewhere(session: AnySession, where: str) -> str:
-    """Save the session to a new file beside its own or, failing that, in the directory for temporary files."""
+    """Save the session to a new file next to its own or, failing that, in the directory for temporary files."""
     name = os.path.basename(where)
     try:
         return _save_new(session, name, os.path.dirname(os.path.abspath(where)))

@@ -250,7 +250,7 @@ def show_reason(
         return
     when = "" if line.at is None else f", {moment(line.at)}"
     if call is None:
-        found = "found by" if line.kind == "found" else "put in by"
+        found = "found by" if line.kind == "found" else "written by"
         because = "" if line.call_id is None else f" of {shown(line.call_id)}"
         out.line(f"{found} record {line.record}{because}{when}; no call is known")
         return

@@ -21,7 +21,7 @@ MAX_TARGET = 40
 
 @click.command("timeline")
 @file_argument
-@click.option("--files", "with_files", is_flag=True, help="List every file that a row changed below it.")
+@click.option("--files", "with_files", is_flag=True, help="Below each row, list every file that it changed.")
 @click.option(
     "--html",
     "page",

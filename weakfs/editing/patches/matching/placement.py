@@ -277,7 +277,7 @@ class Search:
             raise error from None
 
     def _in_blocks(self, hunk: Hunk, blocks: Sequence[int], *, is_loose: bool) -> Place | None:
-        """Find a hunk in one of the blocks that its anchor names; `is_loose` says that the anchor matched loosely."""
+        """Find a hunk in one of the blocks that its anchor names; `is_loose` is true if the anchor matched loosely."""
         found: dict[int, int] = {}
         left = [*blocks]
         for level in range(FREEST + 1):

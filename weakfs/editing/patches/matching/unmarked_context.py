@@ -22,7 +22,7 @@ def unmarked_lines(document: Document, hunk: Hunk, at: int) -> list[int]:
 
 
 def is_dedented(document: Document, hunk: Hunk, at: int) -> bool:
-    """Return whether a hunk at a place was given one blank too little in all its lines, not only in its context.
+    """Return whether a hunk at a place was given with one blank too few in all its lines, not only in its context.
 
     Indented lines that it removes show this. Without any, this is assumed if no new line has the indentation of an old
     line in the file, and the outermost of them would have it with one more blank; the lines around the hunk decide if

@@ -28,8 +28,8 @@ def append(
     """Append frames with these names. Return false if, instead, frames that others stored were read."""
     if journals:
         if not log.head:
-            # Create the storage if it does not exist yet, so that a later search for the commit that finds no storage
-            # knows that the storage is unreachable.
+            # Create the storage if it does not exist yet: if a later search for the commit finds none, it is then
+            # unreachable.
             yield PutContents(log.stream, {digest_of(b"").hex(): b""})
         place = CommitPlace(lasting_url(log.store.url), str(log.stream), log.head + 1, names[0], session._trunk.seq)
         prepare_all(journals, place)

@@ -42,8 +42,8 @@ def was_stored(url: str, place: CommitPlace, *, fencing: int | None = None) -> S
                 f"was dropped with old records; compare the files with the session"
             )
         if place.url == "memory:" or local_path(place.url) is not None:
-            # The engine ran in the process that appended, which has ended, or the append has failed: nothing can still
-            # arrive.
+            # Nothing can still arrive: the append has failed, or the engine ran in the process that appended, which has
+            # ended.
             return False
         empty = orjson.dumps({"id": f"{place.name}-void", "after": place.after, "counter": 0})
         try:

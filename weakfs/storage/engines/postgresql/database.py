@@ -52,8 +52,8 @@ _IS_COMPLETE = (
 LARGEST = (1 << 30) - (1 << 20)
 # How long to wait for a connection, in seconds.
 CONNECT = 10.0
-# The pool gives up connecting after this many seconds, because it doubles the pauses between its attempts: no pause
-# left over from an outage is as long as a call waits.
+# The pool gives up connecting after this many seconds, because it doubles the pauses between its attempts: so no pause
+# left over from an outage outlasts the wait of a call.
 RECONNECT = CONNECT / 2
 
 

@@ -245,7 +245,7 @@ class AsyncPostgresEventStore(PagedEventStore):
 
 
 def _number(stream: str, rows: Sequence[Row]) -> int:
-    """Return the newest frame of a stream whose row begins with its id and this number; 0 if there is none."""
+    """Return the number of a stream's newest frame, which its row holds after its id; 0 if there is no such stream."""
     for id_, found, *_ in rows:
         number = int(str(found))
         return number if refers_to(stream, id_, number) else 0
