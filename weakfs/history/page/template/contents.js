@@ -1,4 +1,4 @@
-// The data of the page, and the contents of files: whole, or as what changed in another one.
+// The data of the page, and the contents of files: whole, or as the difference from another one.
 
 let data, rows, forks, contents;
 function useData(value) {
@@ -53,7 +53,7 @@ function remember(number, text) {
   }
 }
 
-// Why the page has no exact text of a content, or null if it has.
+// Why the page does not have the exact text of a content, or null if it does.
 function whyNot(number) {
   const entry = contents[number];
   return typeof entry === "string" || Array.isArray(entry) ? null : entry.why;

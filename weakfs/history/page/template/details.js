@@ -119,7 +119,7 @@ function filesElements(files) {
   if (!files.length) return [make("p", { class: "note" }, "No files differ.")];
   const elements = files.slice(0, MOST_FILES).map((file, at) => fileElement(file, at < MOST_OPEN));
   const left = files.length - elements.length;
-  if (left > 0) elements.push(make("p", { class: "note" }, `${plural(left, "more file")} not listed; the patch has all.`));
+  if (left > 0) elements.push(make("p", { class: "note" }, `${plural(left, "more file")} not listed; the patch has all of them.`));
   return elements;
 }
 

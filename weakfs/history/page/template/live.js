@@ -5,7 +5,7 @@ const SHORTEST_WAIT = 1000;
 const TOKEN_KEY = "weakfs-token";
 const HOWS = { undo: "Undo", redo: "Redo", revert: "Revert", restore: "Restore" };
 
-// The token is in the address once. Only this tab and this server's pages can read where it is kept.
+// The token is in the address at first, and is then kept where only this tab and the pages of this server can read it.
 function takeToken() {
   if (/^#[\w-]{20,}$/.test(location.hash)) {
     sessionStorage.setItem(TOKEN_KEY, location.hash.slice(1));
@@ -38,7 +38,7 @@ async function follow() {
   } catch (error) {
     connected(error instanceof TypeError ? "Not connected" : `Not live: ${shown(error.message)}`);
   }
-  // A session that takes long to read is read less often.
+  // A session that takes a long time to read is read less often.
   wait = setTimeout(follow, Math.max(SHORTEST_WAIT, 5 * (performance.now() - began)));
 }
 
