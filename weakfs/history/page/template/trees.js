@@ -21,7 +21,7 @@ function treeAt(number) {
     chain.push(at);
   }
   if (tree === null && !chain.length) return null;
-  // Without a parent whose files are known, a row lists all files; only one of them may have that.
+  // The earliest row of the chain lists all files if it has no parent whose files are known.
   tree = new Map(tree ?? []);
   for (const at of chain.reverse()) apply(tree, rows[at]);
   trees.set(number, tree);
