@@ -40,7 +40,8 @@ class SessionTrunk:
     # None in a fork until its first subscriber: most forks are made, merged and discarded.
     _delivery: Delivery | None
     _trunk: Timeline
-    # The last number in the id of a call, and that in any other id: what else is done must leave no gaps between calls.
+    # The last number in the id of a call, and that in any other id: counted apart, so that the numbers of calls have no
+    # gaps.
     _call_number: int
     _number: int
     # Distinguishes the ids made by this process from those of other processes that work on the same session.
@@ -77,16 +78,16 @@ class SessionTrunk:
 
     @property
     def _counter(self) -> int:
-        """The highest number in an id so far. Files of the session hold this alone."""
+        """The highest number in an id so far. Files of the session hold only this number."""
         return max(self._number, self._call_number)
 
     def _count_from(self, counter: int) -> None:
-        """Give no id a number up to `counter` again, which was stored as the highest."""
+        """Number new ids above `counter`, the highest number that was stored."""
         if counter > self._counter:
             self._number = self._call_number = counter
 
     def _count_like(self, other: SessionTrunk) -> None:
-        """Number the next ids as another session with the same id would."""
+        """Number new ids as another session with the same id would."""
         self._number, self._call_number = other._number, other._call_number
 
     def _post_since(self, line: Timeline, seq: int, last: int | None = None) -> None:

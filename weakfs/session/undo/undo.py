@@ -95,7 +95,7 @@ class Undo(ThreeWay):
             return self._run("revert", label, spans, preview, on_conflict, foreign, paths)
 
     def _why_not(self, line: Timeline, cause: str) -> str:
-        """Return why there is nothing to revert of a call, with a remedy."""
+        """Return why a call has nothing to revert, with a remedy."""
         if all(row[1] != cause for row in line.rows):
             newest = {row[1]: None for row in line.rows.since(max(len(line.rows) - SEARCHED, 0)) if row[1] is not None}
             near = get_close_matches(cause, newest, n=1)

@@ -49,7 +49,7 @@ class Selection:
 
 
 class Names:
-    """What the log calls the events and snapshots of a session."""
+    """The names under which the log shows the events and snapshots of a session."""
 
     def __init__(self, session: Session) -> None:
         self.registry = session.registry
