@@ -355,7 +355,7 @@ NOT_FOR_FILES = (
     *("weakfs.backends.host", "weakfs.backends.overlay", "weakfs.cli", "weakfs.editing", "weakfs.history"),
     *("weakfs.filesystem.missing_path", "weakfs.processes.runner", "weakfs.reducers.merging", "weakfs.search"),
     *("weakfs.session.durable", "weakfs.session.files.needed_blobs", "weakfs.session.replay.replay"),
-    *("weakfs.session.merging.conflict_types", "weakfs.session.merging.merge", "weakfs.session.undo.reversion"),
+    *("weakfs.session.conflicts.conflict_types", "weakfs.session.merging.merge", "weakfs.session.undo.reversion"),
     *("weakfs.snapshots", "weakfs.storage.engines", "weakfs.storage.event_store", "weakfs.transcripts"),
 )
 # The same for a call of one tool, without capability and policy.

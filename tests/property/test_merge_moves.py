@@ -19,7 +19,7 @@ from weakfs.filesystem import Filesystem
 from weakfs.reducers import FileTree, diff
 from weakfs.reducers.merging import file_merge
 from weakfs.reducers.merging.tree_merge import merge_by_path
-from weakfs.session.merging.conflict_types import ConflictEntry
+from weakfs.session.conflicts.conflict_types import ConflictEntry
 
 
 @define

@@ -16,6 +16,16 @@ from weakfs.lazy_names import lazy_names
 if TYPE_CHECKING:
     from weakfs.session.blobs.blob import ContentSource, Stored
     from weakfs.session.blobs.rope import Content, Rope
+    from weakfs.session.conflicts.conflict_types import (
+        Choice,
+        ConflictEntry,
+        ConflictHunk,
+        ConflictKind,
+        MergedPath,
+        MergeReport,
+        OnConflict,
+        Resolution,
+    )
     from weakfs.session.errors import (
         MergeConflict,
         MissingBlob,
@@ -41,16 +51,6 @@ if TYPE_CHECKING:
     )
     from weakfs.session.external_filesystems import Attachable, External, Journal
     from weakfs.session.history.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
-    from weakfs.session.merging.conflict_types import (
-        Choice,
-        ConflictEntry,
-        ConflictHunk,
-        ConflictKind,
-        MergedPath,
-        MergeReport,
-        OnConflict,
-        Resolution,
-    )
     from weakfs.session.merging.resolver import Resolver
     from weakfs.session.merging.sides import BranchHistory, Sides
     from weakfs.session.session import Session
@@ -165,7 +165,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "events": "Merged Record Reverted RolledBack SliceAppended SliceCleared SliceSeeded",
         "external_filesystems": "Attachable External Journal",
-        "merging.conflict_types": (
+        "conflicts.conflict_types": (
             "Choice ConflictEntry ConflictHunk ConflictKind MergedPath MergeReport OnConflict Resolution"
         ),
         "merging.resolver": "Resolver",

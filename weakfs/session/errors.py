@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from weakfs.errors import WeakfsError
 
 if TYPE_CHECKING:
-    from weakfs.session.merging.conflict_types import ConflictEntry
+    from weakfs.session.conflicts.conflict_types import ConflictEntry
 
 
 class SessionError(WeakfsError):
@@ -75,7 +75,7 @@ def _described(
     may_show: Callable[[str], bool] = lambda path: True,
 ) -> str:
     # Most programs never see a conflict.
-    from weakfs.session.merging.conflict_message import described
+    from weakfs.session.conflicts.conflict_message import described
 
     return described(conflicts, ours=ours, theirs=theirs, may_show=may_show)
 

@@ -40,7 +40,7 @@ from weakfs.reducers.merging.tree_merge import TreeConflict, merge_by_path
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import path_of
 from weakfs.session import ConflictEntry, MergeConflict, Session
-from weakfs.session.merging.conflict_types import Choice
+from weakfs.session.conflicts.conflict_types import Choice
 from weakfs.snapshots.snapshot_store import Store
 
 logger = logging.getLogger("weakfs.backends")

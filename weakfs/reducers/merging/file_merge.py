@@ -25,7 +25,7 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import diff, equal
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find, is_whiteout
 from weakfs.session import Log, MissingBlob
-from weakfs.session.merging.conflict_types import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
+from weakfs.session.conflicts.conflict_types import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.slices.slice import Conflict

@@ -14,7 +14,7 @@ from weakfs.reducers.merging.tree_merge import Ask, TreeConflict
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.diff import equal
 from weakfs.reducers.tree.node import FileTree, Node, find, find_or_blocking_leaf, is_whiteout, put, remove
-from weakfs.session.merging.conflict_types import ConflictKind, Side
+from weakfs.session.conflicts.conflict_types import ConflictKind, Side
 
 SIDES: tuple[Side, Side] = ("ours", "theirs")
 BASE, OURS, THEIRS = range(3)

@@ -17,7 +17,7 @@ from weakfs.reducers.tree.diff import differences, equal
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, put, remove, walk, with_mode
 from weakfs.reducers.tree.repeated_subtrees import Comparisons
-from weakfs.session.merging.conflict_types import Choice, ConflictKind, Resolution
+from weakfs.session.conflicts.conflict_types import Choice, ConflictKind, Resolution
 from weakfs.session.slices.slice import Conflict
 
 Path = tuple[str, ...]

@@ -1,1 +1,1 @@
-"""Merging: branches of a session joined three-way, and the conflicts between them."""
+"""Merging: branches of a session joined three-way."""

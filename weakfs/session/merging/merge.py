@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve, fields
 
+from weakfs.session.conflicts.conflict_types import ConflictEntry, MergedPath
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceSeeded
 from weakfs.session.history.keyframes import Mark
@@ -16,7 +17,6 @@ from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Point, Timeline
-from weakfs.session.merging.conflict_types import ConflictEntry, MergedPath
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.slices.event_reducers import Rules

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, cast
 
-from weakfs.session.merging.conflict_types import (
+from weakfs.session.conflicts.conflict_types import (
     CHOICES,
     Choice,
     ConflictEntry,

@@ -13,7 +13,7 @@ from weakfs.session.transactions.commit_or_rollback import Transactions
 from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 
 if TYPE_CHECKING:
-    from weakfs.session.merging.conflict_types import MergeReport, OnConflict
+    from weakfs.session.conflicts.conflict_types import MergeReport, OnConflict
 
 
 class Forks(Transactions):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from weakfs.class_decorators import frozen
-from weakfs.session.merging.conflict_types import MergeReport
+from weakfs.session.conflicts.conflict_types import MergeReport
 
 How = Literal["undo", "redo", "revert", "restore", "rollback"]
 # What to do with changes that other programs made in external files.

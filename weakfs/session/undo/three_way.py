@@ -27,7 +27,7 @@ from weakfs.session.undo.operations import REVERTED, ROLLED_BACK, Span
 from weakfs.session.undo.past_states import Moments
 
 if TYPE_CHECKING:
-    from weakfs.session.merging.conflict_types import OnConflict
+    from weakfs.session.conflicts.conflict_types import OnConflict
     from weakfs.session.merging.resolver import Resolver
     from weakfs.session.undo.reversion import Foreign, How, Reversion
 

@@ -17,7 +17,7 @@ from weakfs.session.undo.operations import REVERTED, Operation, Span, has_failed
 from weakfs.session.undo.three_way import ThreeWay, check_foreign
 
 if TYPE_CHECKING:
-    from weakfs.session.merging.conflict_types import OnConflict
+    from weakfs.session.conflicts.conflict_types import OnConflict
     from weakfs.session.undo.reversion import Foreign, Reversion
 
 NO_CHANGE = (

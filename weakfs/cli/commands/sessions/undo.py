@@ -257,7 +257,7 @@ def _show(out: Output, chosen: UndoOptions, done: Reversion) -> None:
             detached=list(done.detached),
         )
         return
-    from weakfs.session.merging.conflict_message import details
+    from weakfs.session.conflicts.conflict_message import details
 
     for path in done.foreign:
         out.line(("changed by another program", "yellow"), f"  {shown(path)}")

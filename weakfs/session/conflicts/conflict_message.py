@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from weakfs.messages import clip, one_line, plural, printable
-from weakfs.session.merging.conflict_types import ConflictEntry, ConflictKind
+from weakfs.session.conflicts.conflict_types import ConflictEntry, ConflictKind
 
 # The most that a message shows: conflicts, hunks of each, lines of each side of a hunk, and characters of a line.
 MOST_NAMED = 10

@@ -1,0 +1,1 @@
+"""Conflicts of merges: their entries, and the message that describes them."""
