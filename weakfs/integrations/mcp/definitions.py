@@ -12,9 +12,6 @@ from weakfs.tools import Receipt, ToolResult, Toolset
 from weakfs.tools.schemas import schema_of
 
 # Hints for tools that have none in their definitions.
-_KEEPS = types.ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
-)
 _REPLACES = types.ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
 )
@@ -22,11 +19,8 @@ _HINTS: Mapping[str, types.ToolAnnotations] = {
     "timeline": types.ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
     ),
-    "snapshot": _KEEPS,
-    "undo": _REPLACES,
-    "redo": _REPLACES,
-    "revert": _REPLACES,
-    "restore": _REPLACES,
+    "snapshot": _REPLACES.model_copy(update={"destructive_hint": False}),
+    **dict.fromkeys(("undo", "redo", "revert", "restore"), _REPLACES),
 }
 
 

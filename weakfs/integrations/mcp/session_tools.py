@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from attrs import evolve, field, frozen
 
 from weakfs.filesystem import normalize
+from weakfs.filesystem.paths import is_within
 from weakfs.history.plain_values import moment
 from weakfs.history.timeline_rows import ChangedFile, TimelineRow, timeline
+from weakfs.history.tree_patch import LETTERS
 from weakfs.messages import one_line, plural
 from weakfs.session import SessionError
 from weakfs.session.external_filesystems import recorded_id
@@ -19,7 +21,8 @@ from weakfs.tools.results import answer, summarize
 
 # The maximum number of files that a row of the message names.
 MOST_FILES = 8
-SIGNS = {"added": "A", "removed": "D", "changed": "M", "moved": "R"}
+# The letters of changes, by names from a receipt.
+SIGNS = dict[str, str](LETTERS.items())
 
 
 @frozen
@@ -117,7 +120,8 @@ def _rows(context: ToolContext, below: str | None) -> Iterator[TimelineRow]:
         known = named if guard_of(context.filesystem) is None else tuple(one for one in named if one.filesystem == own)
         shown = tuple(filter(None, (_shown_file(context, one) for one in known)))
         kept = evolve(row, files=shown, target=_shown_target(context, _named_row(context, row, own), known))
-        if below is None or any(_is_below(one.path, below) or _is_below(one.source, below) for one in kept.files):
+        changed = {path for one in kept.files for path in (one.path, one.source) if path is not None}
+        if below is None or any(is_within(path, below) for path in changed):
             yield kept
 
 
@@ -160,10 +164,6 @@ def _shown_target(context: ToolContext, row: TimelineRow, known: tuple[ChangedFi
         return row.target
     is_known = any(row.target in (one.path, one.source) for one in known)
     return row.target if is_known and _is_shown(context, row.target) else ""
-
-
-def _is_below(path: str | None, directory: str) -> bool:
-    return path is not None and (directory in ("/", path) or path.startswith(f"{directory}/"))
 
 
 def _entry(row: TimelineRow) -> TimelineEntry:

@@ -171,8 +171,9 @@ class WeakfsSandboxSession(TerminalSession):
             raise WorkspaceArchiveWriteError(
                 path=path, message=f"cannot write more than {most} bytes to {place!r}; raise max_file_size"
             )
-        work = partial(_write, place, content)
-        await self._change("write_file", place, work, path=path, size=len(content))
+        await self._change(
+            "write_file", place, lambda files: files.write_bytes(place, content), path=path, size=len(content)
+        )
 
     async def ls(self, path: Path | str, *, user: str | User | None = None) -> list[FileEntry]:
         """List a directory."""
@@ -188,11 +189,12 @@ class WeakfsSandboxSession(TerminalSession):
         """Create a directory; with `parents` it may already exist."""
         self._refuse_user(user)
         place = self._place(path, for_write=True)
-
-        def work(files: Filesystem) -> None:
-            files.mkdir(place, parents=parents, exist_ok=parents)
-
-        await self._change("make_directory", place, work, path=Path(path))
+        await self._change(
+            "make_directory",
+            place,
+            lambda files: files.mkdir(place, parents=parents, exist_ok=parents),
+            path=Path(path),
+        )
 
     async def rm(self, path: Path | str, *, recursive: bool = False, user: str | User | None = None) -> None:
         """Remove a file or link or, with `recursive`, a directory; then a missing entry is not an error."""
@@ -260,8 +262,7 @@ class WeakfsSandboxSession(TerminalSession):
 
     async def persist_workspace(self) -> io.IOBase:
         """Return the workspace as an uncompressed tar archive, without entries that the manifest declares ephemeral."""
-        archive = await self._archive()
-        return io.BytesIO(archive)
+        return io.BytesIO(await self._archive())
 
     async def hydrate_workspace(self, data: io.IOBase) -> None:
         """Write the files of a tar archive into the workspace, all of them or none.
@@ -380,10 +381,6 @@ class WeakfsSandboxSession(TerminalSession):
     def _refuse_user(self, user: str | User | None) -> None:
         if user is not None:
             raise ValueError(f"cannot work as the user {user!r}: a weakfs sandbox has one user; leave it out")
-
-
-def _write(place: str, content: bytes, files: Filesystem) -> None:
-    files.write_bytes(place, content, mode="overwrite")
 
 
 def _too_large(root: Path, most: int | None, limit: str) -> WorkspaceArchiveWriteError:
