@@ -215,7 +215,7 @@ class Undo(ThreeWay):
     def _newest(self, how: Literal["undo", "redo"], n: int, line: Timeline, newest: int) -> list[Operation]:
         """Return the last `n` operations to undo or redo, up to record `newest`.
 
-        Later ones were read while this was tried before: the caller does not mean them.
+        Later ones were read during an earlier attempt: the caller does not mean them.
         """
         every = operations(line.rows, line.dropped, line.base.block_end, self._rules.calls)
         known = [one for one in every if one.last <= newest]

@@ -232,7 +232,7 @@ class CommitQueue:
                     reply = await self._awaited(operation)
                 except BaseException as failure:
                     error = failure
-                    # Only once: what the steps do then is to find out whether the commit was stored.
+                    # Only once: the steps then find out whether the commit was stored.
                     is_cancelled |= isinstance(failure, asyncio.CancelledError)
                 with session.lock:
                     # Unless another thread has completed it in the meantime.
