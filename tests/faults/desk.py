@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.models.host import left_in_journals
 from weakfs import HostFilesystem, Session, Toolset
 from weakfs.reducers import ExternalFsSnapshot
 from weakfs.reducers.external_trees import ExternalTrees
@@ -25,7 +26,7 @@ class Desk:
             self.files,
             tools=[*(tool for tool in DEFAULT_TOOLS if tool.name != "shell"), shell_tool(ShellOptions(sandbox="off"))],
         )
-        self.journals = place / "store" / "journals"
+        self.store = place / "store"
 
     def call(self, name: str, call_id: str, **arguments: object) -> None:
         result = self.tools.call(name, arguments, call_id=call_id)
@@ -36,7 +37,7 @@ class Desk:
 
     def check(self) -> None:
         """Check that the files are as the session says, that nothing is left over, and that no call is half done."""
-        assert list(self.journals.rglob("log")) == []
+        assert left_in_journals(self.store, after_kill=True) == []
         known = self.session[ExternalTrees].latest()
         assert known is not None
         assert self.files.tree().fingerprint == known.tree(self.files.filesystem_id).fingerprint

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-from tests.models.host import exact, record
+from tests.models.host import exact, left_in_journals, record
 from weakfs import Session
 from weakfs.backends import HostFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
@@ -119,9 +119,9 @@ class Attempts:
         """Reopen the directory, and check that its files are in an allowed state and nothing is left over."""
         fs = self.open()
         lying = [path for path in record(self.root) if TEMPORARY.search(path)]
-        logs = list((self.store / "journals").rglob("log"))
-        if lying or logs:
-            self.found.append(f"{when}: {lying} {logs} lie about")
+        left = left_in_journals(self.store, after_kill=True)
+        if lying or left:
+            self.found.append(f"{when}: {lying} {left} lie about")
         if allowed and self.now() not in allowed:
             self.found.append(f"{when}: the files are neither as before nor as after")
         return fs

@@ -50,7 +50,7 @@ def open_directory(
         root = HostRoot(directory, store)
         kept = root.store if max_bytes is None else Store(root.store.path, max_bytes=max_bytes)
         if read_only:
-            warn_of_unfinished(directory, count_unfinished(root.directory, root.journals))
+            warn_of_unfinished(directory, count_unfinished(root.directory, root.journals.start))
         else:
             with _library_warnings_muted():
                 undone = root.recover()

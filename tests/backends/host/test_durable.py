@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from tests.faults.dying import dying
-from tests.models.host import exact, record
+from tests.models.host import exact, left_in_journals, record
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import HostFilesystem, RollbackIncomplete, Session, Toolset
 from weakfs.cli.directories import recover
@@ -58,7 +58,7 @@ def files_of(root: Path, session: Session | None = None) -> HostFilesystem:
 
 
 def journals(root: Path) -> list[Path]:
-    return list((root.parent / "store" / "journals").rglob("log"))
+    return left_in_journals(root.parent / "store")
 
 
 def killed(root: Path, moment: str) -> Mapping[bytes, object]:

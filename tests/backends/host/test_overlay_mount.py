@@ -17,6 +17,7 @@ from weakfs.backends import HostFilesystem
 from weakfs.reducers.events import EntryMoved
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.undo_journal.journal import Journal
+from weakfs.snapshots.undo_journal.journal_directory import Journals
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_a_removal_that_was_killed_halfway_is_undone(root: Path, monkeypatch: py
 
     disk = HostDirectory(str(root))
     start = str(root.parent / "journals" / "own")
-    journal = Journal(disk, start, lambda ref: None)
+    journal = Journal(disk, Journals(start), lambda ref: None)
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(HostDirectory, "remove", remove)
         journal.keep(("d",))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.host import exact, record
+from tests.models.host import exact, left_in_journals, record
 from tests.sampling import sample
 from weakfs import RollbackIncomplete, Session
 from weakfs.backends import HostFilesystem
@@ -277,7 +277,7 @@ def test_an_interrupt_at_any_call_leaves_a_transaction_complete_or_absent(
         gc.collect()
         opened(root)
         assert contents(root) == after, f"interrupted at call {moment}"
-        assert not list((root.parent / "store" / "journals").rglob("log"))
+        assert not left_in_journals(root.parent / "store")
     assert states == ({"before"} if is_to_fail else {"before", "changed"})
 
 

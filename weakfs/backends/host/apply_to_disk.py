@@ -105,8 +105,7 @@ def _put_atomically(
     disk: HostDirectory, journal: Journal, segments: Segments, leaf: leaves.Leaf, *, exclusive: bool
 ) -> None:
     temporary = temporary_name()
-    journal.absent((*segments[:-1], temporary.decode()))
-    journal.keep(segments)
+    journal.keep(segments, temporary=(*segments[:-1], temporary.decode()))
     journal.note_lost(segments, disk.put_leaf(segments, leaf, exclusive=exclusive, temporary=temporary))
 
 

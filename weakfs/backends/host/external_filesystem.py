@@ -133,7 +133,7 @@ class HostExternal:
 
     def reopen(self, filesystem: HostFiles, root: HostRoot) -> None:
         """Replace a root that was removed or renamed with the one now open in its place; the store stays."""
-        root.store = self.root.store
+        root.use_store(self.root.store)
         self._filesystem, self.root = filesystem, root
 
     def quiesce(self) -> None:
@@ -143,8 +143,9 @@ class HostExternal:
             logger.warning("stopped processes in %s before a rollback: %s", self.root.path, ", ".join(ended))
 
     def release(self) -> None:
-        """Stop the processes that the session started in the directory."""
+        """Stop the processes that the session started in the directory, and remove the empty journal."""
         self._filesystem.background.end_own("its session was closed")
+        self.root.journals.remove_empty()
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Take a snapshot of the current files."""

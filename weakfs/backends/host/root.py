@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Callable
 from errno import EIO, ENOENT
-from weakref import WeakSet
 
 from weakfs.backends.host.host_paths import default_store, is_inside, open_root, root_folder_name
 from weakfs.backends.host.locks import Claims, RootLock
@@ -31,6 +30,7 @@ from weakfs.snapshots.snapshot_store import Store
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store_sink import StoreSink
 from weakfs.snapshots.undo_journal.journal import Journal, Nested
+from weakfs.snapshots.undo_journal.journal_directory import Journals
 from weakfs.snapshots.undo_journal.recovery import HeldNames, Recovery, WasStored, count_unfinished, recover_journals
 
 # A function to call at the end of a unit of work.
@@ -53,11 +53,9 @@ class HostRoot:
         self.links = HardLinks(self.directory)
         # Background programs that work in the directory.
         self.processes = ProcessTable()
-        # Work in progress.
-        self.works: WeakSet[Work] = WeakSet()
         # The journal of the last restore of a manifest. It is empty unless undoing that restore failed.
         self._restoring: Journal | None = None
-        self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
+        self.use_store(store if isinstance(store, Store) else Store(store or default_store(self.path)))
         if is_inside(os.path.realpath(self.store.path), self.path):
             raise ValueError(
                 f"cannot keep snapshots of {self.path!r} in {self.store.path!r}, which is inside it; name a store "
@@ -74,10 +72,10 @@ class HostRoot:
         # Returns whether a commit was stored, for work that a killed process left behind.
         self.was_stored: WasStored = was_stored_anywhere
 
-    @property
-    def journals(self) -> str:
-        """Path prefix of the journals of unfinished work on this root, which may share its store with others."""
-        return os.path.join(self.store.path, "journals", self._known_by)
+    def use_store(self, store: Store) -> None:
+        """Keep snapshots and the journals of unfinished work in a store, which other roots may share."""
+        self.store = store
+        self.journals = Journals(os.path.join(store.path, "journals", self._known_by))
 
     def scan(self) -> FileTree:
         """Scan the directory; contents go into the store. O(entries); only what changed is read."""
@@ -181,7 +179,7 @@ class HostRoot:
     def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:
         if self._restoring is not None:
             self._restoring.undo()
-        held = HeldNames(self.journals)
+        held = HeldNames(self.journals.start)
         journal = self._restoring = Journal(self.directory, self.journals, self.restore_manifest, held=held)
         try:
             self._restore_whole(journal, wanted)
@@ -280,15 +278,14 @@ class HostRoot:
             self.claims.check_changed(changed, *paths)
 
     def _recover(self, *, keeps_files: bool = False) -> Recovery:
-        journals = [work.journal for work in self.works] + ([self._restoring] if self._restoring is not None else [])
-        own = {journal.path for journal in journals if journal.path is not None}
+        start, own = self.journals.start, self.journals.own()
         return recover_journals(
-            self.directory, self.journals, own, self.restore_manifest, self.was_stored, keeps_files=keeps_files
+            self.directory, start, own, self.restore_manifest, self.was_stored, keeps_files=keeps_files
         )
 
     def warn_of_unfinished(self) -> int:
         """Log a warning if a killed process left work unfinished; for read-only use, which cannot undo it."""
-        left = count_unfinished(self.directory, self.journals)
+        left = count_unfinished(self.directory, self.journals.start)
         if left:
             logger.warning(
                 "%s is as a killed process left it, with %s unfinished; open it for writing to undo that",
@@ -308,7 +305,6 @@ class Work:
         self.inexact: tuple[Note, ...] = ()
         # Functions to call at the end: when everything was committed, or when this part of the work was undone.
         self._at_end: list[tuple[Step, Step]] = []
-        root.works.add(self)
 
     @property
     def lost(self) -> tuple[Note, ...]:

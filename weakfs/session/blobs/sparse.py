@@ -98,11 +98,13 @@ def has_holes_of(descriptor: int, size: int, most: int) -> bool:
 
 
 class SparseWriter:
-    """Writes to a descriptor, leaving holes for blocks of zeros."""
+    """Writes to an empty file, leaving holes for blocks of zeros."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.offset = 0
+        # The position of the descriptor, and the length of the file: less than `offset` if a hole follows.
+        self._end = 0
 
     def write(self, data: bytes) -> None:
         """Write all of `data`. If it ends in a hole, the file reaches its full length only in `finish`."""
@@ -118,15 +120,20 @@ class SparseWriter:
 
     def finish(self) -> None:
         """Extend the file to the length of what was written."""
-        if os.fstat(self._descriptor).st_size < self.offset:
+        if self._end < self.offset:
             os.ftruncate(self._descriptor, self.offset)
 
+    def cut(self, offset: int) -> None:
+        """Remove what was written from an offset on."""
+        os.ftruncate(self._descriptor, offset)
+        self._end = self.offset = os.lseek(self._descriptor, offset, os.SEEK_SET)
+
     def _put(self, view: memoryview) -> None:
-        if view:
+        if view and self._end < self.offset:
             os.lseek(self._descriptor, self.offset, os.SEEK_SET)
         while view:
             written = os.write(self._descriptor, view)
-            self.offset += written
+            self._end = self.offset = self.offset + written
             view = view[written:]
 
 

@@ -11,13 +11,13 @@ AT_SYMLINK_NOFOLLOW = 0x100
 STATX_BTIME = 0x800
 
 # `struct statx` is 256 bytes on every architecture; the birth time (seconds, nanoseconds) is at this offset.
-SIZE = 256
+_Status = ctypes.c_char * 256
 BTIME = 80
 
 
 def birth_time(directory: int, name: bytes) -> int | None:
     """Return when an entry was created, in nanoseconds; `None` if unknown. No link is followed."""
-    found = ctypes.create_string_buffer(SIZE)
+    found = _Status()
     call = _statx()
     if call is None or call(directory, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, found):
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -43,7 +42,7 @@ TEMPORARY = re.compile(r"\.weakfs-[0-9a-f]{16}\.tmp")
 
 def temporary_name(purpose: str | None = None) -> bytes:
     """Return a name of the form by which scans recognize temporary files: an unused one, or the one for a purpose."""
-    own = secrets.token_hex(8) if purpose is None else sha256(os.fsencode(purpose)).hexdigest()[:16]
+    own = os.urandom(8).hex() if purpose is None else sha256(os.fsencode(purpose)).hexdigest()[:16]
     return f".weakfs-{own}.tmp".encode()
 
 

@@ -120,8 +120,8 @@ class PackWriter:
     def _cut(self, offset: int) -> None:
         self._waiting.clear()
         self._waiting_size = 0
-        os.ftruncate(self._descriptor, offset)
-        self._offset = self._writer.offset = offset
+        self._writer.cut(offset)
+        self._offset = offset
 
 
 def open_pack(path: str) -> int:

@@ -3,7 +3,7 @@
 The previous entry at a path is kept: the original file or directory, linked or moved into the journal's directory
 (copied if that is on another device), or a copy of a file that is changed in place. The log has one line of JSON per
 step; an undo reverts the last step and truncates its line. A process that is killed leaves its journal behind, and the
-next process that opens the disk undoes it, unless the journal is a copy or the disk is another one. Removing the log
+next process that opens the disk undoes it, unless the journal is a copy or the disk is another one. Truncating the log
 commits the work.
 
 If the session is in storage, the work is committed there: the journal then names the commit that the work
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -33,7 +32,7 @@ from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
 from weakfs.snapshots.directory.hard_links import HoldsLinks, Inode
 from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.undo_journal.copied_inodes import CopiedInodes
-from weakfs.snapshots.undo_journal.journal_directory import is_new, remove_journal, set_aside
+from weakfs.snapshots.undo_journal.journal_directory import Journals, is_new, remove_journal, set_aside
 from weakfs.snapshots.undo_journal.log import (
     BEGUN,
     LOG,
@@ -55,16 +54,20 @@ logger = logging.getLogger("weakfs.snapshots")
 class Journal:
     """The steps of one unit of work on a disk. Costs nothing before the first step.
 
-    `start` is the path prefix of this disk's journals, in a folder that is created for them; `restore_manifest(ref)`
-    restores the whole tree that a step refers to. `held` counts the names of files in all journals of
-    the disk, for a journal that is used while another one is undone.
+    `journals` are those of the disk; `restore_manifest(ref)` restores the whole tree that a step refers to. `held`
+    counts the names of files in all journals of the disk, for a journal that is used while another one is undone.
     """
 
     def __init__(
-        self, disk: HostDirectory, start: str, restore_manifest: RestoreManifest, *, held: HoldsLinks | None = None
+        self,
+        disk: HostDirectory,
+        journals: Journals,
+        restore_manifest: RestoreManifest,
+        *,
+        held: HoldsLinks | None = None,
     ) -> None:
         self.disk = disk
-        self._start = start
+        self._journals = journals
         self._restore_manifest = restore_manifest
         self._path: str | None = None
         self._directory = self._log = -1
@@ -76,6 +79,8 @@ class Journal:
         self._begun = b""
         self._kept = 0
         self._held = held
+        # Whether the journal has never held anything but the names below.
+        self._has_only_links = True
         # Names in the journal of files that may have other names outside it.
         self._linked: dict[Inode, list[bytes]] = {}
         # The attributes that copies in the journal lack, by name. Paths start with the name of the copy.
@@ -94,13 +99,19 @@ class Journal:
         """Log that there is no entry at a path, before one is created there."""
         self._write({"op": "absent", "path": segments, "parents": self._times(segments)})
 
-    def keep(self, segments: Segments) -> None:
-        """Keep the entry at a path before it is replaced. A directory is moved away."""
+    def keep(self, segments: Segments, temporary: Segments | None = None) -> None:
+        """Keep the entry at a path before it is replaced. A directory is moved away.
+
+        `temporary` is a path at which the change creates an entry.
+        """
         status = self.disk.status(segments)
+        is_directory = status is not None and stat.S_ISDIR(status.st_mode)
+        if temporary is not None and (status is None or is_directory):
+            self.absent(temporary)
         if status is None:
             self.absent(segments)
             return
-        if stat.S_ISDIR(status.st_mode) and not status.st_mode & stat.S_IWUSR and status.st_uid == os.geteuid():
+        if is_directory and not status.st_mode & stat.S_IWUSR and status.st_uid == os.geteuid():
             # A directory that its owner may not write to cannot be moved to another parent.
             self.status(segments)
             self.disk.set_status(segments, mode=stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
@@ -108,11 +119,12 @@ class Journal:
         self._kept += 1
         name = b"%d" % self._kept
         frame = {"op": "kept", "path": segments, "as": self._kept, "parents": self._times(segments)}
-        aside = (*segments[:-1], temporary_name().decode()) if stat.S_ISDIR(status.st_mode) else None
+        aside = (*segments[:-1], temporary_name().decode()) if is_directory else temporary
         self._write({**frame, "was": identity(status), "links": status.st_nlink, "aside": aside})
         with Parent(self.disk, segments) as (directory, own):
             try:
-                if stat.S_ISDIR(status.st_mode):
+                if is_directory:
+                    self._has_only_links = False
                     os.rename(own, name, src_dir_fd=directory, dst_dir_fd=self._directory)
                 else:
                     os.link(own, name, src_dir_fd=directory, dst_dir_fd=self._directory, follow_symlinks=False)
@@ -121,9 +133,10 @@ class Journal:
             except OSError as error:
                 if error.errno not in COPIED:
                     raise
-        if aside is not None:
+        if is_directory:
             self.disk.check_removable(segments)
-        self._copy(segments, name, aside)
+        if self._copy_here(segments, name) and is_directory and aside is not None:
+            self._remove_copied(segments, aside)
 
     def contents(self, segments: Segments, names: Iterable[Segments]) -> None:
         """Keep a copy of a file before it is changed in place, through any of its names."""
@@ -201,6 +214,7 @@ class Journal:
         May be called again after a failure.
         """
         notes: list[Note] = []
+        self._has_only_links = False
         undo = UndoStep(
             self.disk, self._directory, str(self._path), self._inodes, self._restore_manifest, self._lost, notes
         )
@@ -223,27 +237,33 @@ class Journal:
             return
         try:
             try:
-                self._end_log()
+                os.ftruncate(self._log, 0)
             except BaseException:
-                # An interrupt must not leave a log, or the next process would undo committed work.
-                self._end_log()
+                # An interrupt must not leave steps, or the next process would undo committed work.
+                os.ftruncate(self._log, 0)
                 raise
-            self._remove()
+            self._discard()
         finally:
             self.release()
 
-    def _remove(self) -> None:
-        """Remove the directory, whose log is gone. Usually it holds one file, whose name is known."""
+    def _discard(self) -> None:
+        """Keep the directory for other work if nothing is left in it, or else remove it."""
+        path = str(self._path)
         try:
             for names in self._linked.values():
                 for name in names:
                     os.unlink(name, dir_fd=self._directory)
-            os.rmdir(str(self._path))
         except OSError:
-            remove_journal(str(self._path))
+            self._has_only_links = False
+        if not self._has_only_links or not self._journals.keep(path):
+            with suppress(FileNotFoundError):
+                os.unlink(LOG, dir_fd=self._directory)
+            remove_journal(path)
 
     def release(self) -> None:
         """Leave the journal as it is, to be recovered by the process that finds it."""
+        if self._path is not None:
+            self._journals.released(self._path)
         self._path, self._frames, self._end = None, [], 0
         self._let_go()
 
@@ -252,11 +272,6 @@ class Journal:
             if descriptor >= 0:
                 os.close(descriptor)
         self._directory = self._log = -1
-
-    def _end_log(self) -> None:
-        os.ftruncate(self._log, 0)
-        with suppress(FileNotFoundError):
-            os.unlink(LOG, dir_fd=self._directory)
 
     def begin(self) -> Nested:
         """Begin a nested part of the work, which can be undone on its own."""
@@ -276,40 +291,19 @@ class Journal:
         self._end += len(lines)
 
     def _open(self) -> None:
-        path = f"{self._start}-{secrets.token_hex(8)}"
-        try:
-            os.mkdir(path, 0o700)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            os.mkdir(path, 0o700)
-        try:
-            self._directory = os.open(path, DIRECTORY)
-            self._log = os.open(LOG, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._directory)
-            fcntl.flock(self._log, fcntl.LOCK_EX)
-        except BaseException:
-            self._let_go()
-            remove_journal(path)
-            raise
-        status = os.fstat(self._log)
-        if not status.st_nlink:
-            # A process that recovers journals found the log before it was locked, and removed it as a leftover.
-            self._let_go()
-            self._open()
-            return
-        self._path, self._inodes = path, CopiedInodes(self._directory, path)
-        self._begun = encoded(begun(status.st_ino, self.disk.lasting_inode), 0)
+        files = self._journals.open()
+        self._path, self._directory, self._log = files.path, files.directory, files.log
+        self._inodes = CopiedInodes(self._directory, files.path)
+        self._begun = encoded(begun(files.inode, self.disk.lasting_inode), 0)
 
     def _times(self, segments: Segments) -> list[int]:
         """Return the modification time of the directory that contains a path; an undo restores it."""
         status = self.disk.status(segments[:-1])
         return [] if status is None else [status.st_mtime_ns]
 
-    def _copy(self, segments: Segments, name: bytes, aside: Segments | None) -> None:
-        if self._copy_here(segments, name) and aside is not None:
-            self._remove_copied(segments, aside)
-
     def _copy_here(self, segments: Segments, name: bytes) -> bool:
         """Copy an entry into the journal; the copy gets its final name once it is complete."""
+        self._has_only_links = False
         here = HostDirectory(str(self._path))
         whole = (name.decode() + ".copy",)
         copy = TreeCopy(self.disk, here)
@@ -338,11 +332,6 @@ class Journal:
             return
         self.disk.remove(aside)
 
-    @property
-    def path(self) -> str | None:
-        """The directory of the journal; `None` before its first step."""
-        return self._path
-
     @classmethod
     def taken_over(cls, disk: HostDirectory, path: str, restore_manifest: RestoreManifest) -> Journal | None:
         """Take over the journal of a process that has ended; return `None` if it has no log or was committed.
@@ -350,7 +339,7 @@ class Journal:
         A journal that belongs elsewhere is set aside, and `None` returned. Raises `BlockingIOError` if its process is
         alive, `FileNotFoundError` if the journal is gone, and `OSError` (EBADMSG) if it is damaged.
         """
-        journal = cls(disk, path, restore_manifest)
+        journal = cls(disk, Journals(path), restore_manifest)
         directory = os.open(path, DIRECTORY)
         log = -1
         try:
@@ -367,6 +356,7 @@ class Journal:
                 remove_journal(path)
             return None
         journal._path, journal._directory, journal._log = path, directory, log
+        journal._has_only_links = False
         journal._inodes = CopiedInodes(directory, path)
         try:
             if journal._read():

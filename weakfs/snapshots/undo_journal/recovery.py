@@ -50,9 +50,7 @@ def recover_journals(
     found = Recovery()
     left: list[Journal] = []
     try:
-        for path in _journals(start):
-            if path in own:
-                continue
+        for path in _journals(start, own):
             try:
                 journal = Journal.taken_over(disk, path, restore_manifest)
             except BlockingIOError:
@@ -133,13 +131,14 @@ def _changed(path: str) -> list[Segments]:
     return changed
 
 
-def _journals(start: str) -> list[str]:
-    """Return the directories of all journals with this path prefix, newest first."""
-    folder, name = os.path.split(start)
+def _journals(start: str, own: Collection[str] = ()) -> list[str]:
+    """Return the directories of all journals with this path prefix, except one's own, newest first."""
+    folder, _, name = start.rpartition("/")
     found: list[tuple[int, str]] = []
     with suppress(FileNotFoundError), os.scandir(folder) as listing:
         for entry in listing:
             with suppress(FileNotFoundError):
-                if entry.name.startswith(f"{name}-") and entry.is_dir(follow_symlinks=False):
+                is_one = entry.name.startswith(f"{name}-") and entry.path not in own
+                if is_one and entry.is_dir(follow_symlinks=False):
                     found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
     return [path for _, path in sorted(found, reverse=True)]

@@ -22,6 +22,7 @@ from weakfs.snapshots.restore import Plan, restore_tree
 from weakfs.snapshots.scan.scan import scan
 from weakfs.snapshots.scan.scan_limits import NoContents
 from weakfs.snapshots.scan.sinks import HashOnlySink
+from weakfs.snapshots.undo_journal.journal_directory import Journals
 
 # The suffix of the directory of a layer that was set aside.
 KEPT = ".kept"
@@ -59,7 +60,7 @@ def give_back(upper: str, files: HostDirectory, image: ImageFiles, hidden: Itera
     there, wanted = now.over(lower), layer.over(lower)
     steps = Plan.of(there, wanted)
     # If this fails, it is repeated from the start.
-    restore_tree(files, UnloggedJournal(files, "", _no_manifest), there, wanted)
+    restore_tree(files, UnloggedJournal(files, Journals(""), _no_manifest), there, wanted)
     AttributeRestore(files, image, (), now, layer, wanted).run(steps)
     # Renamed first: a layer that is partly removed must not be put back.
     shutil.rmtree(upper + DONE, ignore_errors=True)

@@ -9,6 +9,7 @@ from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import is_temporary
 from weakfs.snapshots.undo_journal.journal import Journal
+from weakfs.snapshots.undo_journal.journal_directory import Journals
 from weakfs.snapshots.undo_journal.undo import RestoreManifest
 
 
@@ -19,9 +20,14 @@ class UnloggedJournal(Journal):
     """
 
     def __init__(
-        self, disk: HostDirectory, start: str, restore_manifest: RestoreManifest, *, whole: Journal | None = None
+        self,
+        disk: HostDirectory,
+        journals: Journals,
+        restore_manifest: RestoreManifest,
+        *,
+        whole: Journal | None = None,
     ) -> None:
-        super().__init__(disk, start, restore_manifest)
+        super().__init__(disk, journals, restore_manifest)
         self._whole = whole
 
     def absent(self, segments: Segments) -> None:
@@ -29,8 +35,10 @@ class UnloggedJournal(Journal):
         if self._whole is not None and is_temporary(segments[-1]):
             self._whole.absent(segments)
 
-    def keep(self, segments: Segments) -> None:
+    def keep(self, segments: Segments, temporary: Segments | None = None) -> None:
         """Remove a directory, since otherwise nothing could be put in its place."""
+        if temporary is not None:
+            self.absent(temporary)
         status = self.disk.status(segments)
         if status is not None and stat.S_ISDIR(status.st_mode):
             self.disk.remove(segments)
