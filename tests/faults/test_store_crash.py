@@ -308,3 +308,33 @@ def test_snapshots_and_compactions_of_several_processes_can_overlap(tmp_path: Pa
     assert all(line.startswith("took") for line in first)
     for entry in reader.list():
         read_whole(Store(store.path).tree(entry))
+
+
+@pytest.mark.slow
+def test_a_git_snapshot_is_on_the_disk_when_it_is_reported(tmp_path: Path) -> None:
+    """Git syncs objects and refs, but no directory, and no file of a new repository."""
+    root, folder = make_root(tmp_path / "root"), tmp_path / "store" / "git"
+    files = HostFilesystem(root, store=tmp_path / "store", snapshots="git")
+
+    def note_inode(call: Call) -> None:
+        if call.name == "fsync":
+            synced.add(os.fstat(call.arguments[0]).st_ino)
+
+    synced = set[int]()
+    with System(before=note_inode).in_force():
+        files.snapshot()
+    made = [folder, *folder.rglob("*")]
+    assert [path for path in made if path.is_dir() and path.stat().st_ino not in synced] == []
+    assert {(folder / name).stat().st_ino for name in ("HEAD", "config")} <= synced
+
+    (root / "d0" / "new").write_bytes(b"new")
+    synced.clear()
+    with System(before=note_inode).in_force():
+        files.snapshot()
+    assert {(folder / name).stat().st_ino for name in ("objects/pack", "refs/weakfs")} <= synced
+
+    synced.clear()
+    with System(before=note_inode).in_force():
+        files.store.compact()
+    assert {path.stat().st_ino for path in (folder, folder / "objects/pack")} <= synced
+    assert files.store.verify() == {}

@@ -124,7 +124,7 @@ class FastImport:
         made = os.path.join(self.git_dir, "objects", "pack")
         # git finds a pack by its index, so the index is moved last.
         for name in sorted(os.listdir(made), key=lambda name: name.endswith(".idx")):
-            _sync(os.path.join(made, name))
+            disk.sync_file(os.path.join(made, name))
             os.rename(os.path.join(made, name), os.path.join(folder, name))
         sync_folder(folder)
 
@@ -214,11 +214,3 @@ def _make_quarantine(git_dir: str, objects: str) -> None:
     ):
         with open(os.path.join(git_dir, name), "xb") as stream:
             stream.write(content)
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -93,7 +93,8 @@ class GitRepository:
         try:
             initialize(made)
             disk.write_over(os.path.join(made, "config"), CONFIGURATION)
-            sync_folder(made)
+            # Git syncs none of this: after a power failure, HEAD could be empty, or the directory for packs missing.
+            disk.sync_tree(made)
             try:
                 os.rename(made, self.path)
             except OSError:
@@ -157,6 +158,9 @@ class GitRepository:
         try:
             with self._private() as git:
                 git("update-ref", "--stdin", given=given)
+                # Git syncs the contents of refs, but not their names.
+                for name in {"refs", *map(os.path.dirname, refs)}:
+                    sync_folder(os.path.join(self.path, name))
         except StoreDamaged as error:
             if "cannot lock ref" not in str(error):
                 raise
@@ -207,7 +211,12 @@ class GitRepository:
             self.add_refs({KEPT_REF: commit})
         held = () if lock is None else (lock,)
         with self._private() as git:
+            # Packed before the loose ones are removed, so that a power failure loses none.
+            git("pack-refs", "--all", "--no-prune", pass_fds=held)
+            sync_folder(self.path)
             git("-c", "core.compression=1", "gc", "--quiet", "--prune=now", pass_fds=held)
+        for folder in (os.path.join(self.objects, "pack"), self.path):
+            sync_folder(folder)
 
     @contextmanager
     def _private(self) -> Generator[RunGit]:
