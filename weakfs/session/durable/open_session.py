@@ -111,7 +111,7 @@ def open_session(
     log.is_brief = is_brief(url_of(where) if isinstance(where, str | os.PathLike) else store.url, options.durability)
     if log.lease is not None:
         # Imported only when needed, as few sessions are exclusive.
-        from weakfs.session.durable.lease_renewal import renew_in_thread
+        from weakfs.session.durable.commits.lease_renewal import renew_in_thread
 
         log.lease.stop_renewal = renew_in_thread(log, log.lease.lease.seconds)
     return session

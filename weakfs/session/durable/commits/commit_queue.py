@@ -146,7 +146,7 @@ class CommitQueue:
 
     def renew_lease(self, seconds: float) -> None:
         """Renew the lease of the session, which lasts `seconds`, until the session is closed."""
-        from weakfs.session.durable.lease_renewal import arenew
+        from weakfs.session.durable.commits.lease_renewal import arenew
 
         renewing = arenew(ref(self.log), self.store, seconds)
         # In a new context, in which no transaction of a call is active.
