@@ -77,3 +77,14 @@ def test_an_open_session_continues_the_numbers_that_its_storage_holds(tmp_path: 
         Toolset(session, InMemoryFilesystem(session)).call("write_file", {"path": "/a", "content": "z"})
         assert "/call3" in str(session.records[-1].cause)
         assert session.snapshot("two").snapshot_id != taken
+
+
+def test_ids_that_another_process_stored_meanwhile_are_not_given_again(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "sessions", "s") as session, Session.open(tmp_path / "sessions", "s") as other:
+        # Not stored yet.
+        for _ in range(10):
+            session.next_id("call")
+        taken = other.snapshot()
+        session.refresh()
+        assert session.snapshot().snapshot_id != taken.snapshot_id
+        assert len({one.snapshot_id for one in session.snapshots}) == 2

@@ -442,8 +442,8 @@ class Session(Undo):
             records = self.records
         again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
         again._set_parts(rules, Timeline(), header)
-        again._count_like(self)
         again.replay(records)
+        again._count_like(self)
         return again
 
 

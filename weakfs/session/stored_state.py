@@ -82,9 +82,8 @@ class SessionTrunk:
         return max(self._number, self._call_number)
 
     def _count_from(self, counter: int) -> None:
-        """Number new ids above `counter`, the highest number that was stored."""
-        if counter > self._counter:
-            self._number = self._call_number = counter
+        """Number new ids above `counter`, the highest number that was stored, of whatever kind of id."""
+        self._number, self._call_number = max(self._number, counter), max(self._call_number, counter)
 
     def _count_like(self, other: SessionTrunk) -> None:
         """Number new ids as another session with the same id would."""

@@ -126,7 +126,8 @@ def _read(log: LogState, session: SessionTrunk, frames: Iterable[StoredFrame]) -
     Also returns what the index of the history must record about them, and the number of the last one.
     """
     notes: list[Note] = []
-    reader = log.reader(session._rules, session._trunk.copy(), session._counter)
+    # The counter starts from 0, to be the highest of these frames.
+    reader = log.reader(session._rules, session._trunk.copy(), 0)
     reader.note = lambda *note: notes.append(note)
     return reader, notes, reader.apply(frames, log.head)
 
