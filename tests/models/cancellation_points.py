@@ -26,6 +26,8 @@ class Point:
     number: int
     is_late: bool
     again: int
+    # Whether tasks begin immediately, as with `asyncio.eager_task_factory`.
+    is_eager: bool = False
     _count: int = 0
     _task: asyncio.Task[Any] | None = None
     # Whether the task was cancelled before it ended.
@@ -49,8 +51,13 @@ class Point:
 
     def _new_task(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
         async def run() -> Any:
+            if self._task is None:
+                # An eager task begins before it is returned.
+                self._task = asyncio.current_task()
             return await _Watched(work, self._suspended)
 
+        if self.is_eager:
+            options["eager_start"] = True
         task = asyncio.Task(run(), loop=loop, **options)
         # It was not even begun if the task was cancelled first.
         task.add_done_callback(lambda _: work.close())
@@ -101,20 +108,27 @@ def _thrown(work: Coroutine[Any, Any, Any], error: BaseException) -> Callable[[]
     return lambda: work.throw(error)
 
 
-def at_each_point(scenario: Callable[[Point, Path], Coroutine[Any, Any, None]], place: Path) -> int:
+def at_each_point(
+    scenario: Callable[[Point, Path], Coroutine[Any, Any, None]],
+    place: Path,
+    *,
+    is_eager: bool = False,
+    new_loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> int:
     """Run a scenario once for each point at which it can be cancelled, each time in a new directory.
 
     Return the number of points. A scenario passes its work to `Point.cancels`, and must leave no task and no open file
-    behind.
+    behind. `new_loop` makes the event loops, by default asyncio's own.
     """
     reached = 0
     for is_late in (False, True):
         for again in (0, 3):
             for number in count():
-                point = Point(number, is_late, again)
+                point = Point(number, is_late, again, is_eager)
                 folder = place / f"{number}-{again}-{is_late}"
                 folder.mkdir()
-                asyncio.run(_checked(scenario(point, folder)))
+                with asyncio.Runner(loop_factory=new_loop) as runner:
+                    runner.run(_checked(scenario(point, folder)))
                 assert open_files(folder) == [], point
                 if not point.was_reached:
                     break

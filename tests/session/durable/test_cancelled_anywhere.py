@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -147,9 +148,9 @@ def test_a_session_can_be_used_after_following_it_was_cancelled(engine: str, tmp
     assert at_each_point(scenario, tmp_path) > 3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["awaited", "sqlite"])
-def test_a_call_cancelled_while_it_is_merged_is_complete_or_undone(engine: str, tmp_path: Path) -> None:
+def merging(engine: str) -> Callable[[Point, Path], Coroutine[Any, Any, None]]:
+    """Return a scenario in which a call is cancelled while it is merged with another one."""
+
     async def scenario(point: Point, place: Path) -> None:
         where, durability = location(engine, place)
         async with (
@@ -171,7 +172,31 @@ def test_a_call_cancelled_while_it_is_merged_is_complete_or_undone(engine: str, 
             await other.arefresh()
             assert names(session) == names(other) == ["others", "own"]
 
-    assert at_each_point(scenario, tmp_path) > 3
+    return scenario
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["awaited", "sqlite"])
+def test_a_call_cancelled_while_it_is_merged_is_complete_or_undone(engine: str, tmp_path: Path) -> None:
+    assert at_each_point(merging(engine), tmp_path) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks are new in Python 3.12")
+@pytest.mark.parametrize("engine", ["awaited", "sqlite"])
+def test_a_call_in_an_eager_task_that_is_cancelled_while_it_is_merged_is_complete_or_undone(
+    engine: str, tmp_path: Path
+) -> None:
+    assert at_each_point(merging(engine), tmp_path, is_eager=True) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["awaited", "sqlite"])
+def test_a_call_on_uvloop_that_is_cancelled_while_it_is_merged_is_complete_or_undone(
+    engine: str, tmp_path: Path
+) -> None:
+    uvloop = pytest.importorskip("uvloop")
+    assert at_each_point(merging(engine), tmp_path, new_loop=uvloop.new_event_loop) > 3
 
 
 def test_a_call_that_failed_is_recorded_even_if_it_is_cancelled_meanwhile(tmp_path: Path) -> None:
