@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from weakfs.reducers import events as e
-from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import (
     EMPTY_TREE,
     FileTree,
     Node,
+    Segments,
     find,
     is_whiteout,
     put,
     rebuilt,
     remove,
+    status_of,
     way_to,
     with_mode,
+    with_status,
 )
 from weakfs.session.blobs.rope import Piece, Rope, with_pieces
-
-Segments = tuple[str, ...]
 
 
 def segments_of(path: str) -> Segments:
@@ -104,10 +104,8 @@ def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
 def newborn(node: Node, at: int) -> Node:
     """Return the node for a copy: a file is created and modified at `at`; the contents of a directory are shared."""
     if type(node) is FileTree:
-        counts = node.file_count, node.directory_count, node.total_size
-        return FileTree(*maps.parts(node._children), node.mode, at, at, *counts)
-    leaf = node
-    return (leaf[0], leaf[1], at, at, leaf[4])
+        return with_status(node, node.mode, at, at)
+    return (node[0], node[1], at, at, node[4])
 
 
 def on_mode_changed(tree: FileTree, event: e.ModeChanged) -> FileTree:
@@ -151,15 +149,7 @@ def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
         return remove(tree, segments, event.at)
     existing = find(tree, segments)
     if type(found) is FileTree and not found.node_count and type(existing) is FileTree:
-        found = FileTree(
-            *maps.parts(existing._children),
-            found.mode,
-            found.modified_at,
-            found.created_at,
-            existing.file_count,
-            existing.directory_count,
-            existing.total_size,
-        )
+        found = with_status(existing, *status_of(found))
     return put(tree, segments, found, event.at) if segments else cast(FileTree, found)
 
 

@@ -9,7 +9,7 @@ it happened (`weakfs.reducers.external_trees`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from attrs import field
 
@@ -214,27 +214,6 @@ class LayerEmptied:
     filesystem: str | None = None
 
 
-EVENTS = (
-    FileWritten,
-    FileAppended,
-    FileSpliced,
-    DirectoryMade,
-    EntryDeleted,
-    EntryMoved,
-    EntryCopied,
-    ModeChanged,
-    LinkMade,
-    TreeMounted,
-    TreeRestored,
-    EntryFound,
-    EntryPut,
-    TreeSeen,
-    EntryHidden,
-    LayerEmptied,
-)
-# The tags of the events that change an entry.
-CHANGING = {tag_of(type_) for type_ in EVENTS if type_ not in (EntryFound, TreeSeen, TreeRestored, LayerEmptied)}
-
 Event = (
     FileWritten
     | FileAppended
@@ -253,6 +232,10 @@ Event = (
     | EntryHidden
     | LayerEmptied
 )
+EVENTS: tuple[type, ...] = get_args(Event)
+
+# The tags of the events that change an entry.
+CHANGING = {tag_of(type_) for type_ in EVENTS if type_ not in (EntryFound, TreeSeen, TreeRestored, LayerEmptied)}
 
 
 @event("fs/lower_entry")

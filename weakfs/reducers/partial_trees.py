@@ -17,7 +17,9 @@ from weakfs.reducers.tree.node import (
     find_or_blocking_leaf,
     put,
     remove,
+    status_of,
     walk,
+    with_status,
 )
 from weakfs.reducers.tree.repeated_subtrees import Comparisons, check_repeats
 
@@ -76,7 +78,7 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
         comparisons.count(old_tree, new_tree)
         at = new_tree.modified_at
         mine = find(ours, segments)
-        is_changed = _status(old_tree) != _status(new_tree) or type(mine) is not FileTree
+        is_changed = status_of(old_tree) != status_of(new_tree) or type(mine) is not FileTree
         directories.append((segments, new_tree if is_changed else cast(FileTree, mine)))
         for name, old, new in maps.differences(old_tree._children, new_tree._children):
             path = (*segments, name)
@@ -93,17 +95,12 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
     return merged
 
 
-def _status(tree: FileTree) -> tuple[int, int, int]:
-    return tree.mode, tree.modified_at, tree.created_at
-
-
 def _with_status(tree: FileTree, segments: Segments, known: FileTree) -> FileTree:
     """Return a tree whose directory at a path has the mode and the times of `known`."""
     found = find(tree, segments)
-    if type(found) is not FileTree or _status(found) == _status(known):
+    if type(found) is not FileTree or status_of(found) == status_of(known):
         return tree
-    counts = found.file_count, found.directory_count, found.total_size
-    again = FileTree(*maps.parts(found._children), *_status(known), *counts)
+    again = with_status(found, *status_of(known))
     return put(tree, segments, again, known.modified_at) if segments else again
 
 

@@ -6,13 +6,9 @@ records still show that it ran.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from weakfs.class_decorators import frozen
 from weakfs.session import event
-from weakfs.session.slices.log import Log
-from weakfs.session.slices.slice import Declaration, append_all, merge_appended
+from weakfs.session.slices.slice import Declaration, append_all, merge_appended, stay
 
 
 @event("fs/process_started")
@@ -44,12 +40,8 @@ class ProcessEnded:
 
 PROCESS_EVENTS = (ProcessStarted, ProcessEnded)
 
-
-def _stay(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
-    """Return `now` unchanged: a process has run even if its changes are undone."""
-    return now
-
+# A process has run even if its changes are undone.
 
 PROCESS_SLICES = tuple(
-    Declaration(kind, merge=merge_appended, reducers={kind: append_all}, go_back=_stay) for kind in PROCESS_EVENTS
+    Declaration(kind, merge=merge_appended, reducers={kind: append_all}, go_back=stay) for kind in PROCESS_EVENTS
 )

@@ -44,6 +44,7 @@ from weakfs.session.slices.slice import (
     append_all,
     merge_appended,
     reaction,
+    stay,
 )
 from weakfs.session.slices.tags import tag_of
 
@@ -144,11 +145,6 @@ def _with_files(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> L
     return then if paths is None else now
 
 
-def _never(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
-    """Return `now` unchanged: external files are restored by events of their own."""
-    return now
-
-
 def _changed_outside(tag: str, values: tuple[Any, ...]) -> str | None:
     """Return the external filesystem that an event changes."""
     return values[-1] if tag in CHANGING or tag == RESTORED else None
@@ -173,7 +169,8 @@ SLICES = (
             event: WholeSlice(partial(on_external, reducer), concerns=OUTSIDE) for event, reducer in REDUCERS.items()
         },
         is_safe=True,
-        go_back=_never,
+        # They are restored by events of their own.
+        go_back=stay,
         outside=_changed_outside,
     ),
     Declaration(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from weakfs.reducers.codec.tree_writer import TreeWriter
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.node import FileTree, Node, Segments
+from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of
 from weakfs.session.codec.blob_table import Blobs, Json
 
 # A directory that differs: its path, its values before and afterwards, and the differing names with their nodes.
@@ -40,7 +40,7 @@ def write_difference(before: FileTree, after: FileTree, blobs: Blobs) -> Json:
         old_nodes = {name: old for name, old, _ in changes if old is not None}
         writer.keep_row(writer.entries(row, entries, old_nodes), tree)
     return {
-        "from": ["/" + "/".join(segments) for segments, _, _, _ in differing],
+        "from": [path_of(segments) for segments, _, _, _ in differing],
         "rows": writer.rows[len(differing) :],
     }
 

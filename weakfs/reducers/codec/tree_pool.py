@@ -10,6 +10,7 @@ from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.lazy_directory import recounted
 from weakfs.reducers.tree.leaf import FILE_MODE, SPECIALS, Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node, find, is_beginning, tree_of
 from weakfs.reducers.validation import is_mode
@@ -164,32 +165,14 @@ def _changed(
     if type(number) is not int or not 0 <= number < len(trees):
         raise ValueError(f"its base {number!r:.60} is not one of the rows before it")
     base = trees[number]
-    children = base._children
-    files, directories, size = base.file_count, base.directory_count, base.total_size
+    changes: dict[str, Node | None] = {**new}
     for name in row.get("gone", ()):
-        old = maps.get(children, name)
-        if old is None or name in new:
+        if name in changes or maps.get(base._children, name) is None:
             raise ValueError(f"the name {name!r:.60} cannot be removed")
-        children = maps.remove(children, name)
-        files, directories, size = _less(old, files, directories, size)
-    for name, node in new.items():
-        old = maps.get(children, name)
-        if old is not None:
-            files, directories, size = _less(old, files, directories, size)
-        files, directories, size = _more(node, files, directories, size)
-        children = maps.put(children, name, node)
-    return FileTree(*maps.parts(children), mode, modified_at, created_at, files, directories, size)
-
-
-def _more(node: Node, files: int, directories: int, size: int) -> tuple[int, int, int]:
-    if type(node) is FileTree:
-        return files + node.file_count, directories + node.directory_count + 1, size + node.total_size
-    return files + 1, directories, size + leaves.size_of(node)
-
-
-def _less(node: Node, files: int, directories: int, size: int) -> tuple[int, int, int]:
-    more_files, more_directories, more_size = _more(node, 0, 0, 0)
-    return files - more_files, directories - more_directories, size - more_size
+        changes[name] = None
+    counts = recounted(base, changes, (maps.get(base._children, name) for name in changes))
+    children = maps.updated(base._children, changes) if changes else base._children
+    return FileTree(*maps.parts(children), mode, modified_at, created_at, *counts)
 
 
 def _plain_files(rows: Sequence[Json], blobs: Sequence[Content]) -> tuple[Sequence[str], tuple[Leaf, ...], int] | None:

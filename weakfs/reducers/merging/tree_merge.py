@@ -15,12 +15,10 @@ from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import differences, equal
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, put, remove, walk, with_mode
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, path_of, put, remove, walk, with_mode
 from weakfs.reducers.tree.repeated_subtrees import Comparisons
 from weakfs.session.conflicts.conflict_types import Choice, ConflictKind, Resolution
 from weakfs.session.slices.slice import Conflict
-
-Path = tuple[str, ...]
 
 
 @frozen(eq=False)
@@ -88,11 +86,11 @@ class _Merge:
     def __init__(self, comparisons: Comparisons, ask: Ask) -> None:
         self.comparisons = comparisons
         self.ask = ask
-        self.edits: list[tuple[Path, Node | None, int]] = []
-        self.pending: list[tuple[Path, FileTree, FileTree, FileTree]] = []
+        self.edits: list[tuple[Segments, Node | None, int]] = []
+        self.pending: list[tuple[Segments, FileTree, FileTree, FileTree]] = []
         self.interacts = False
 
-    def directory(self, path: Path, base: FileTree, ours: FileTree, theirs: FileTree) -> None:
+    def directory(self, path: Segments, base: FileTree, ours: FileTree, theirs: FileTree) -> None:
         """Merge a directory that both sides have: its bits now, its entries later."""
         mode = _merge_bits(base.mode, ours.mode, theirs.mode)
         if mode is None:
@@ -102,11 +100,11 @@ class _Merge:
             self.edits.append((path, with_mode(ours, mode), ours.modified_at))
         self.pending.append((path, base, ours, theirs))
 
-    def bits(self, path: Path, nodes: tuple[Node | None, Node, Node], mine: int, new: int) -> int:
+    def bits(self, path: Segments, nodes: tuple[Node | None, Node, Node], mine: int, new: int) -> int:
         """Return the permission bits that resolve a conflict."""
-        return new if self.ask(TreeConflict(shown(path), "mode", nodes)) == "theirs" else mine
+        return new if self.ask(TreeConflict(path_of(path), "mode", nodes)) == "theirs" else mine
 
-    def inside(self, path: Path, base: FileTree, ours: FileTree, theirs: FileTree) -> None:
+    def inside(self, path: Segments, base: FileTree, ours: FileTree, theirs: FileTree) -> None:
         """Merge the entries that `theirs` changed."""
         self.comparisons.count(base, ours, theirs)
         at = max(ours.modified_at, theirs.modified_at)
@@ -114,7 +112,7 @@ class _Merge:
             mine = ours._entry(name)
             self.entry((*path, name), old, mine, new, at)
 
-    def entry(self, path: Path, old: Node | None, mine: Node | None, new: Node | None, at: int) -> None:
+    def entry(self, path: Segments, old: Node | None, mine: Node | None, new: Node | None, at: int) -> None:
         """Merge one entry that `theirs` changed from `old` to `new`, while `ours` has `mine`."""
         if mine is old:
             self.edits.append((path, new, at))
@@ -129,7 +127,7 @@ class _Merge:
             if not equal(mine, new):
                 self.both_changed(path, (old, mine, new), at)
 
-    def both_changed(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
+    def both_changed(self, path: Segments, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
         """Merge an entry that the sides changed differently, and that is not a directory in both."""
         _, mine, new = nodes
         if all(type(node) is tuple and leaves.is_file(node) for node in (mine, new)):
@@ -137,7 +135,7 @@ class _Merge:
         else:
             self.replaced(path, nodes, at)
 
-    def files(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
+    def files(self, path: Segments, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
         """Merge a file that both sides changed, or created."""
         old, mine, new = nodes[0], cast(Leaf, nodes[1]), cast(Leaf, nodes[2])
         before = old if type(old) is tuple and leaves.is_file(old) else None
@@ -162,7 +160,7 @@ class _Merge:
             self.edits.append((path, leaves.with_mode(content, mode), at))
 
     def contents(
-        self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], before: Leaf | None
+        self, path: Segments, nodes: tuple[Node | None, Node | None, Node | None], before: Leaf | None
     ) -> Leaf | None:
         """Merge the contents of a file that both sides changed; `None` if it is to be deleted."""
         mine, new = cast(Leaf, nodes[1]), cast(Leaf, nodes[2])
@@ -179,7 +177,7 @@ class _Merge:
         at = max(mine[leaves.MODIFIED_AT], new[leaves.MODIFIED_AT])
         if before is not None and parts and not any(isinstance(part, Hunk) for part in parts):
             return leaves.with_content(mine, resolved(parts, "ours"), at)
-        choice = self.ask(TreeConflict(shown(path), kind, nodes, tuple(parts)))
+        choice = self.ask(TreeConflict(path_of(path), kind, nodes, tuple(parts)))
         if isinstance(choice, Resolution):
             content = choice.content.encode() if isinstance(choice.content, str) else choice.content
             return None if content is None else leaves.with_content(mine, content, at)
@@ -189,7 +187,7 @@ class _Merge:
             return leaves.with_content(mine, resolved(parts, choice), at)
         return mine if choice == "ours" else new
 
-    def replaced(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
+    def replaced(self, path: Segments, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
         """Merge an entry that one side changed, and the other side deleted or replaced with an entry of another kind.
 
         Deletions inside a directory are covered by its own deletion; any other change inside it is a conflict.
@@ -205,7 +203,7 @@ class _Merge:
         kind: ConflictKind = "deleted" if mine is None or new is None else "type"
         if mine is not None and new is not None and _kind(mine) == _kind(new):
             kind = "content"
-        choice = self.ask(TreeConflict(shown(path), kind, nodes))
+        choice = self.ask(TreeConflict(path_of(path), kind, nodes))
         if choice == "theirs":
             self.edits.append((path, new, at))
         elif isinstance(choice, Resolution):
@@ -239,7 +237,7 @@ def _kind(node: Node) -> str:
 
 
 def _changed_inside(
-    path: Path, old: Node | None, mine: Node | None, new: Node | None
+    path: Segments, old: Node | None, mine: Node | None, new: Node | None
 ) -> list[tuple[str, Node | None, Node | None, Node | None]]:
     """Return what one side changed in a directory that the other deleted: each path with its three versions."""
     found: list[tuple[str, Node | None, Node | None, Node | None]] = []
@@ -250,10 +248,5 @@ def _changed_inside(
             for below, before, after in parts:
                 if after is not None:
                     here, there = (after, None) if node is mine else (None, after)
-                    found.append((shown(path) + below, before, here, there))
+                    found.append((path_of(path) + below, before, here, there))
     return found
-
-
-def shown(path: Path) -> str:
-    """Return a path as text."""
-    return "/" + "/".join(path)

@@ -248,17 +248,19 @@ def _counts(node: Node | None) -> tuple[int, int, int]:
     return 1, 0, 0 if type(content) is str else len(content)
 
 
+def status_of(tree: FileTree) -> tuple[int, int, int]:
+    """Return the permission bits of a directory, and when it was modified and created."""
+    return tree.mode, tree.modified_at, tree.created_at
+
+
+def with_status(tree: FileTree, mode: int, modified_at: int, created_at: int) -> FileTree:
+    """Return the directory with other permission bits and times."""
+    return FileTree(*maps.parts(tree._children), mode, modified_at, created_at, *lazy_directory.counts_of(tree))
+
+
 def with_mode(tree: FileTree, mode: int) -> FileTree:
     """Return the directory with other permission bits."""
-    return FileTree(
-        *maps.parts(tree._children),
-        mode,
-        tree.modified_at,
-        tree.created_at,
-        tree.file_count,
-        tree.directory_count,
-        tree.total_size,
-    )
+    return with_status(tree, mode, tree.modified_at, tree.created_at)
 
 
 def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:

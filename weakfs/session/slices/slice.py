@@ -202,6 +202,11 @@ class Declaration:
     outside: Callable[[str, tuple[Any, ...]], str | None] | None = None
 
 
+def stay(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
+    """Return `now` unchanged: the `GoBack` of a slice that does not go back with the files."""
+    return now
+
+
 def reducer(*, on: type[E]) -> Callable[[Callable[[T, E], T]], Callable[[T, Any], T]]:
     """Mark a method of a slice type as the reducer of one event type: `(self, event) -> value`.
 
