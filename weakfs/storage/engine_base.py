@@ -100,6 +100,20 @@ class DerivedStorage(ABC):
         return count
 
 
+class BatchedStorage(DerivedStorage):
+    """A `DerivedStorage` whose `set_many` and `clear` take effect as a whole or not at all."""
+
+    @property
+    def atomic_batches(self) -> bool:
+        return True
+
+    async def set(self, key: str, value: bytes) -> None:
+        await self.set_many({key: value})
+
+    @abstractmethod
+    async def set_many(self, values: Mapping[str, bytes]) -> None: ...
+
+
 class DerivedEventStore(ABC):
     """The part of an `AsyncEventStore` that needs only `head` and `read`."""
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from importlib import import_module
+from typing import Protocol, cast, runtime_checkable
 from urllib.parse import unquote
 
 from weakfs.storage.adapters import ThreadedEventStore, ThreadedStorage
@@ -33,66 +33,19 @@ class _HasEventStore(Protocol):
     def event_store(self) -> EventStore: ...
 
 
-@runtime_checkable
-class _HasAsyncEventStore(Protocol):
-    def async_event_store(self) -> AsyncEventStore: ...
-
-
-def _memory() -> Engine:
-    from weakfs.storage.engines.memory import ENGINE
-
-    return ENGINE
-
-
-def _sqlite() -> Engine:
-    from weakfs.storage.engines.sqlite.open_url import ENGINE
-
-    return ENGINE
-
-
-def _postgresql() -> Engine:
-    from weakfs.storage.engines.postgresql.open_url import ENGINE
-
-    return ENGINE
-
-
-def _objects() -> Engine:
-    from weakfs.storage.engines.objects.open_url import ENGINE
-
-    return ENGINE
-
-
-def _redis() -> Engine:
-    from weakfs.storage.engines.redis.open_url import ENGINE
-
-    return ENGINE
-
-
-def _folder() -> Engine:
-    from weakfs.storage.folder.engine import ENGINE
-
-    return ENGINE
-
-
-class _Scheme(NamedTuple):
-    load: Callable[[], Engine]
-    # The extra with the packages that the engine needs.
-    extra: str = ""
-
-
-_SCHEMES = {
-    "folder": _Scheme(_folder),
-    "memory": _Scheme(_memory),
-    "sqlite": _Scheme(_sqlite),
-    "postgresql": _Scheme(_postgresql, "postgresql"),
-    "postgres": _Scheme(_postgresql, "postgresql"),
-    "redis": _Scheme(_redis, "redis"),
-    "rediss": _Scheme(_redis, "redis"),
-    "s3": _Scheme(_objects, "s3"),
-    "gs": _Scheme(_objects, "s3"),
-    "az": _Scheme(_objects, "s3"),
+# The module of each engine, and the extra with the packages that it needs.
+_ENGINES = {
+    "folder": ("folder.engine", ""),
+    "memory": ("engines.memory", ""),
+    "sqlite": ("engines.sqlite.open_url", ""),
+    "postgresql": ("engines.postgresql.open_url", "postgresql"),
+    "postgres": ("engines.postgresql.open_url", "postgresql"),
+    "redis": ("engines.redis.open_url", "redis"),
+    "rediss": ("engines.redis.open_url", "redis"),
+    "s3": ("engines.objects.open_url", "s3"),
+    "gs": ("engines.objects.open_url", "s3"),
+    "az": ("engines.objects.open_url", "s3"),
 }
-
 # A single letter is a Windows drive.
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):(.*)", re.DOTALL)
 
@@ -131,8 +84,6 @@ def open_event_store(location: str | os.PathLike[str] | Storage) -> EventStore:
 async def aopen_event_store(location: str | os.PathLike[str] | AsyncStorage) -> AsyncEventStore:
     """Open event streams whose methods are `async`; otherwise like `open_event_store`."""
     if not isinstance(location, str | os.PathLike):
-        if isinstance(location, _HasAsyncEventStore):
-            return location.async_event_store()
         return AsyncStorageEventStore(location)
     engine, url = _find(location)
     if engine.async_event_store is not None:
@@ -170,19 +121,20 @@ def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
     name = url.partition(":")[0]
     if "\0" in url:
         raise ValueError(f"cannot open storage '{name}:...': its location has a NUL character; leave it out")
-    scheme = _SCHEMES.get(name)
-    if scheme is None:
+    found = _ENGINES.get(name)
+    if found is None:
         raise ValueError(
             f"cannot open storage '{name}:...': there is no engine with that name; use one of "
-            f"{', '.join(f'{one}:' for one in _SCHEMES)}, or begin a path with './' or '/'"
+            f"{', '.join(f'{one}:' for one in _ENGINES)}, or begin a path with './' or '/'"
         )
+    module, extra = found
     try:
-        return scheme.load(), url
+        return cast(Engine, import_module(f"weakfs.storage.{module}").ENGINE), url
     except ModuleNotFoundError as error:
-        if not scheme.extra or (error.name or "").startswith("weakfs"):
+        if not extra or (error.name or "").startswith("weakfs"):
             raise
         raise ModuleNotFoundError(
             f"cannot open storage '{name}:...': the package {error.name} is not installed; run: "
-            f"pip install 'weakfs[{scheme.extra}]'",
+            f"pip install 'weakfs[{extra}]'",
             name=error.name,
         ) from error

@@ -7,13 +7,13 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping
 
 from weakfs.storage.adapters import SyncStorage, run_in_place
-from weakfs.storage.engine_base import DerivedStorage
+from weakfs.storage.engine_base import BatchedStorage
 from weakfs.storage.engines import Engine
 from weakfs.storage.keys import check_item, check_key
 from weakfs.storage.storage import Versioned
 
 
-class AsyncMemoryStorage(DerivedStorage):
+class AsyncMemoryStorage(BatchedStorage):
     """An `AsyncStorage` in memory. Its methods never wait."""
 
     def __init__(self) -> None:
@@ -26,15 +26,8 @@ class AsyncMemoryStorage(DerivedStorage):
     def url(self) -> str:
         return "memory:"
 
-    @property
-    def atomic_batches(self) -> bool:
-        return True
-
     async def get_versioned(self, key: str) -> Versioned | None:
         return self._values.get(check_key(key))
-
-    async def set(self, key: str, value: bytes) -> None:
-        await self.set_many({key: value})
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
         for key, value in values.items():

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from struct import Struct
 from threading import Lock
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 from zlib import crc32
 
 from weakfs.platforms import fcntl
 from weakfs.storage.engines.urls import folder_url
 from weakfs.storage.errors import StorageError
 from weakfs.storage.folder.errors import JournalDamaged, failure
-from weakfs.storage.folder.files import Descriptor, make_folder, open_folder, read_all, remove
+from weakfs.storage.folder.files import Descriptor, read_all, remove
 from weakfs.storage.folder.names import children, components, walk
 from weakfs.storage.folder.store import Durability, require_file_locks
 from weakfs.storage.folder.stream.root import Root
@@ -62,13 +63,12 @@ class FolderStorage:
         """
         self._check()
         parts = components(check_key(key), SUFFIX)
-        try:
-            folder = self._folder(parts[:-1])
-            data = read_all(parts[-1], folder) if folder is not None else None
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._fail("read", key, error)
+        with self._errors("read", key):
+            try:
+                folder = self._root.find(parts[:-1])
+                data = read_all(parts[-1], folder) if folder is not None else None
+            except FileNotFoundError:
+                return None
         if data is None:
             return None
         path = os.path.join(self.path, *parts)
@@ -121,14 +121,13 @@ class FolderStorage:
         """Return whether a key is set."""
         self._check()
         parts = components(check_key(key), SUFFIX)
-        try:
-            folder = self._folder(parts[:-1])
-            if folder is not None:
-                os.stat(parts[-1], dir_fd=folder.number, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            self._fail("read", key, error)
+        with self._errors("read", key):
+            try:
+                folder = self._root.find(parts[:-1])
+                if folder is not None:
+                    os.stat(parts[-1], dir_fd=folder.number, follow_symlinks=False)
+            except FileNotFoundError:
+                return False
         return folder is not None
 
     def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
@@ -142,13 +141,12 @@ class FolderStorage:
     def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
         """Return the names directly below a directory, in order: `name` for a key and `name/` for a directory."""
         self._check()
-        try:
-            folder = self._folder(components(check_key(directory), "") if directory else [])
-            return list(islice(children(folder, SUFFIX, after=after.encode()), limit)) if folder is not None else []
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            self._fail("list", directory, error)
+        with self._errors("list", directory):
+            try:
+                folder = self._root.find(components(check_key(directory), "") if directory else [])
+                return list(islice(children(folder, SUFFIX, after=after.encode()), limit)) if folder is not None else []
+            except FileNotFoundError:
+                return []
 
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return the values of these keys, except those that are not set."""
@@ -184,29 +182,18 @@ class FolderStorage:
         if self._is_closed:
             raise StorageError(f"cannot use {self.url!r}: the storage is closed; open it again")
 
-    def _folder(self, parts: list[str]) -> Descriptor | None:
-        folder = self._root.folder()
-        for part in parts:
-            if folder is not None:
-                folder = open_folder(part, folder)
-        return folder
-
     def _change(self, key: str, change: Callable[[Descriptor, str], T]) -> T:
         """Change a key's file while no other thread or process changes a file in the same directory."""
         self._check()
         parts = components(check_key(key), SUFFIX)
-        try:
-            folder = self._root.made()
-            for part in parts[:-1]:
-                folder = make_folder(part, folder, is_synced=self._is_synced)
+        with self._errors("change", key):
+            folder = self._root.make(parts[:-1])
             with self._mutex:
                 fcntl.flock(folder.number, fcntl.LOCK_EX)
                 try:
                     return change(folder, parts[-1])
                 finally:
                     fcntl.flock(folder.number, fcntl.LOCK_UN)
-        except OSError as error:
-            self._fail("change", key, error)
 
     def _write(self, folder: Descriptor, name: str, value: bytes, *, is_new: bool = False) -> str:
         version = os.urandom(16)
@@ -214,7 +201,12 @@ class FolderStorage:
         self._root.temporary_folder().publish(pieces, name, folder, is_synced=self._is_synced, is_new=is_new)
         return version.hex()
 
-    def _fail(self, action: str, key: str, error: OSError) -> NoReturn:
-        if isinstance(error, StorageError):
-            raise error
-        raise failure(f"{action} the key {key!r} in {self.path!r}", error) from error
+    @contextmanager
+    def _errors(self, action: str, key: str) -> Iterator[None]:
+        """Raise an error of the engine unchanged, and any other as `StorageError`."""
+        try:
+            yield
+        except StorageError:
+            raise
+        except OSError as error:
+            raise failure(f"{action} the key {key!r} in {self.path!r}", error) from error

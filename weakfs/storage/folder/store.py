@@ -7,10 +7,11 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from errno import ENOTSUP
 from itertools import islice
 from threading import Lock
-from typing import Literal, NoReturn
+from typing import Literal
 
 from weakfs.platforms import HAS_FILE_LOCKS
 from weakfs.storage.engines.urls import folder_url
@@ -106,10 +107,8 @@ class FolderEventStore:
 
     def head(self, stream: str) -> int:
         """Return the number of the newest frame, 0 if there is none."""
-        try:
+        with self._errors("read", stream):
             return self._stream(stream).head(stream)
-        except OSError as error:
-            self._fail("read", stream, error)
 
     def append(
         self,
@@ -123,10 +122,8 @@ class FolderEventStore:
         """Append frames, and return the number of the last one; see `EventStore.append`."""
         check_frames(frames)
         found = [(_digest(digest), data) for digest, data in contents.items()] if contents else ()
-        try:
+        with self._errors("append to", stream):
             number = self._stream(stream).append(stream, expected, frames, found, fencing)
-        except OSError as error:
-            self._fail("append to", stream, error)
         if not self._is_flushed:
             self._unsynced.add(stream)
         return number
@@ -142,63 +139,51 @@ class FolderEventStore:
             try:
                 return own.append_next(stream, expected, frame, found)
             except OSError as error:
-                self._fail("append to", stream, error)
+                # Only now, since a context manager takes longer than the rest of this function.
+                with self._errors("append to", stream):
+                    raise error
 
         return append
 
     def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
         """Yield the frames that follow frame `after`, in order. Trimmed frames are omitted."""
-        try:
+        with self._errors("read", stream):
             yield from self._stream(stream).read(stream, after, limit)
-        except OSError as error:
-            self._fail("read", stream, error)
 
     def wait(self, stream: str, after: int, timeout: float) -> int:
         """Wait at most `timeout` seconds until the stream has a frame after `after`; return the newest one's number."""
-        try:
+        with self._errors("read", stream):
             return self._stream(stream).wait(stream, after, timeout)
-        except OSError as error:
-            self._fail("read", stream, error)
 
     def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
         """Store contents by hex digest; those that the stream already has are not written again."""
         found = [(_digest(digest), data) for digest, data in contents.items()]
-        try:
+        with self._errors("write contents of", stream):
             self._stream(stream).put_contents(found)
-        except OSError as error:
-            self._fail("write contents of", stream, error)
         if not self._is_flushed:
             self._unsynced.add(stream)
 
     def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
         """Return the contents with these digests, except those that the stream does not have."""
         wanted = list(dict.fromkeys(map(_digest, digests)))
-        try:
+        with self._errors("read contents of", stream):
             return {decode_digest(digest): data for digest, data in self._stream(stream).contents(wanted)}
-        except OSError as error:
-            self._fail("read contents of", stream, error)
 
     def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
         """Return which of these contents the stream has."""
         wanted = list(map(_digest, digests))
-        try:
+        with self._errors("read contents of", stream):
             return {decode_digest(digest) for digest in self._stream(stream).having(wanted)}
-        except OSError as error:
-            self._fail("read contents of", stream, error)
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
         """Store a checkpoint; once complete, it replaces older ones. Appends continue in the meantime."""
-        try:
+        with self._errors("write a checkpoint of", stream):
             self._stream(stream).put_checkpoint(stream, checkpoint)
-        except OSError as error:
-            self._fail("write a checkpoint of", stream, error)
 
     def get_checkpoint(self, stream: str) -> Checkpoint | None:
         """Return the newest checkpoint, or `None` if there is none."""
-        try:
+        with self._errors("read the checkpoint of", stream):
             return self._stream(stream).get_checkpoint(stream)
-        except OSError as error:
-            self._fail("read the checkpoint of", stream, error)
 
     def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
         """Delete the frames numbered below `before`, and the contents with these digests; see `EventStore.trim`.
@@ -207,10 +192,8 @@ class FolderEventStore:
         bytes.
         """
         digests = list(map(_digest, contents))
-        try:
+        with self._errors("trim", stream):
             trim(self._stream(stream), stream, before, digests, expected=expected, fold_budget=self._fold_budget)
-        except OSError as error:
-            self._fail("trim", stream, error)
 
     def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
         """Return the names of streams, in order, at most `limit` of them."""
@@ -224,12 +207,10 @@ class FolderEventStore:
 
     def delete(self, stream: str) -> bool:
         """Delete a stream with its contents and checkpoints. Return whether there was one."""
-        try:
+        with self._errors("delete", stream):
             found = self._stream(stream)
             with found.locked():
                 return found.delete()
-        except OSError as error:
-            self._fail("delete", stream, error)
 
     def exchange(self, stream: str, expected: int, exchange: Callable[[], object]) -> None:
         """Let `exchange` put another directory in the place of a stream that ends at frame `expected`.
@@ -237,53 +218,44 @@ class FolderEventStore:
         Nobody can append in the meantime. To everyone who has the stream open, it then seems deleted. Raises
         `StreamConflict` if the stream ends elsewhere.
         """
-        try:
+        with self._errors("replace", stream):
             found = self._stream(stream)
             with found.locked():
                 found.exchange(expected, exchange)
-        except OSError as error:
-            self._fail("replace", stream, error)
 
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
         """Take or renew the lease of a stream. Raise `LeaseLost` if another writer holds it and it has not expired."""
-        try:
+        with self._errors("lease", stream):
             return take_lease(self._stream(stream), owner, seconds)
-        except OSError as error:
-            self._fail("lease", stream, error)
 
     def release(self, lease: Lease) -> None:
         """Release a lease. Do nothing if it has expired or was taken over."""
-        try:
+        with self._errors("release", lease.stream):
             release_lease(self._stream(lease.stream), lease)
-        except OSError as error:
-            self._fail("release", lease.stream, error)
 
     def check(self, stream: str) -> list[JournalDamaged]:
         """Read everything in a stream, and return the damage that was found: at most one place per file."""
-        try:
+        with self._errors("check", stream):
             return check(self._stream(stream))
-        except OSError as error:
-            self._fail("check", stream, error)
 
     def give_up(self, stream: str, damaged: JournalDamaged) -> list[str]:
         """Cut a stream before a damaged place that `check` found; return the names of the files that were set aside.
 
         Everything before the damage is kept. The damaged files, and those after them, get the suffix `.damaged`.
         """
-        try:
+        with self._errors("repair", stream):
             return give_up(self._stream(stream), damaged, self._root.temporary_folder())
-        except OSError as error:
-            self._fail("repair", stream, error)
 
     def flush(self) -> None:
         """Wait until everything that this store appended survives a power failure."""
         for name in sorted(self._unsynced):
             self._unsynced.discard(name)
-            try:
-                self._stream(name).flush()
-            except OSError as error:
-                self._unsynced.add(name)
-                self._fail("flush", name, error)
+            with self._errors("flush", name):
+                try:
+                    self._stream(name).flush()
+                except OSError:
+                    self._unsynced.add(name)
+                    raise
 
     def close(self) -> None:
         """Release descriptors; closing again does nothing. Call `flush` first to sync the disk."""
@@ -302,11 +274,15 @@ class FolderEventStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _fail(self, action: str, stream: str, error: OSError) -> NoReturn:
+    @contextmanager
+    def _errors(self, action: str, stream: str) -> Iterator[None]:
         """Raise an error of the engine unchanged, and any other as `StorageError`."""
-        if isinstance(error, StorageError):
-            raise error
-        raise failure(f"{action} stream {stream!r} in {self.path!r}", error) from error
+        try:
+            yield
+        except StorageError:
+            raise
+        except OSError as error:
+            raise failure(f"{action} stream {stream!r} in {self.path!r}", error) from error
 
 
 def require_file_locks(path: str) -> None:

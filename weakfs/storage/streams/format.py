@@ -12,7 +12,7 @@ from typing import Any
 from zlib import crc32
 
 import orjson
-from attrs import evolve
+from attrs import asdict, evolve
 
 from weakfs.class_decorators import frozen
 from weakfs.storage.errors import StorageDamaged, StorageError
@@ -55,19 +55,7 @@ class Head:
 
 
 def encode_head(head: Head) -> bytes:
-    fields: dict[str, object] = {
-        "id": head.id,
-        "number": head.number,
-        "first": head.first,
-        "tail": [len(frame) for frame in head.tail],
-        "segments": head.segments,
-        "merged": head.merged,
-        "trims": head.trims,
-        "fencing": head.fencing,
-        "owner": head.owner,
-        "expires": head.expires,
-        "seconds": head.seconds,
-    }
+    fields: dict[str, object] = {**asdict(head, recurse=False), "tail": [len(frame) for frame in head.tail]}
     return _encode(HEAD, fields, head.tail)
 
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from typing import Any
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
@@ -55,6 +56,7 @@ CONNECT = 10.0
 # The pool gives up connecting after this many seconds, because it doubles the pauses between its attempts: so no pause
 # left over from an outage outlasts the wait of a call.
 RECONNECT = CONNECT / 2
+POOL: Any = {"min_size": 0, "max_size": 8, "timeout": CONNECT, "reconnect_timeout": RECONNECT, "name": "weakfs"}
 
 
 class Database(ABC):
@@ -70,9 +72,31 @@ class Database(ABC):
         self.url, self._secret_url = redacted(url), url
         self._settings = {"autocommit": True, "connect_timeout": int(CONNECT), "application_name": "weakfs"}
 
-    @abstractmethod
     async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
         """Execute statements as one transaction, and return the rows of the last one."""
+        self.check_sizes(statements)
+        with self.errors(is_change=is_change):
+            try:
+                return await self._rows(statements)
+            except psycopg.OperationalError as error:
+                if error.sqlstate and error.sqlstate[:3] != "57P":
+                    raise
+                # The server was restarted: the other connections of the pool are lost too.
+                await self._check_pool()
+                if is_change:
+                    raise
+                return await self._rows(statements)
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Connect, so that a wrong address or password is found immediately."""
+
+    @abstractmethod
+    async def _rows(self, statements: Sequence[Statement]) -> list[Row]: ...
+
+    @abstractmethod
+    async def _check_pool(self) -> None:
+        """Replace the connections of the pool that are lost."""
 
     @abstractmethod
     async def close(self) -> None: ...
@@ -138,18 +162,7 @@ class SyncDatabase(Database):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        with self.errors(is_change=False):
-            self._connect().close()
-        self._pool = ConnectionPool(
-            self._conninfo,
-            kwargs=self._settings,
-            min_size=0,
-            max_size=8,
-            timeout=CONNECT,
-            reconnect_timeout=RECONNECT,
-            open=True,
-            name="weakfs",
-        )
+        self._pool = ConnectionPool(self._conninfo, kwargs=self._settings, open=False, **POOL)
         self.notifications = SyncNotifications(self._connect_listener)
 
     def _connect(self) -> psycopg.Connection:
@@ -161,21 +174,15 @@ class SyncDatabase(Database):
             connection.execute(self.listen_statement)
             return connection
 
-    async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
-        self.check_sizes(statements)
-        with self.errors(is_change=is_change):
-            try:
-                return self._rows(statements)
-            except psycopg.OperationalError as error:
-                if error.sqlstate and error.sqlstate[:3] != "57P":
-                    raise
-                # The server was restarted: the other connections of the pool are lost too.
-                self._pool.check()
-                if is_change:
-                    raise
-                return self._rows(statements)
+    async def open(self) -> None:
+        with self.errors(is_change=False):
+            self._connect().close()
+            self._pool.open()
 
-    def _rows(self, statements: Sequence[Statement]) -> list[Row]:
+    async def _check_pool(self) -> None:
+        self._pool.check()
+
+    async def _rows(self, statements: Sequence[Statement]) -> list[Row]:
         with self._pool.connection() as connection:
             if len(statements) == 1:
                 return _fetch(connection.execute(self.sql(statements[0][0]), statements[0][1] or None, binary=True))
@@ -195,16 +202,7 @@ class AsyncDatabase(Database):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._pool = AsyncConnectionPool(
-            self._conninfo,
-            kwargs=self._settings,
-            min_size=0,
-            max_size=8,
-            timeout=CONNECT,
-            reconnect_timeout=RECONNECT,
-            open=False,
-            name="weakfs",
-        )
+        self._pool = AsyncConnectionPool(self._conninfo, kwargs=self._settings, open=False, **POOL)
         self.notifications = AsyncNotifications(self._connect_listener)
 
     async def _connect(self) -> psycopg.AsyncConnection:
@@ -224,18 +222,8 @@ class AsyncDatabase(Database):
             await (await self._connect()).close()
             await self._pool.open()
 
-    async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
-        self.check_sizes(statements)
-        with self.errors(is_change=is_change):
-            try:
-                return await self._rows(statements)
-            except psycopg.OperationalError as error:
-                if error.sqlstate and error.sqlstate[:3] != "57P":
-                    raise
-                await self._pool.check()
-                if is_change:
-                    raise
-                return await self._rows(statements)
+    async def _check_pool(self) -> None:
+        await self._pool.check()
 
     async def _rows(self, statements: Sequence[Statement]) -> list[Row]:
         async with self._pool.connection() as connection:

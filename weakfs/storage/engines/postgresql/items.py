@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 
-from weakfs.storage.engine_base import PAGE, DerivedStorage
+from weakfs.storage.engine_base import PAGE, BatchedStorage
 from weakfs.storage.engines.postgresql.database import Database
 from weakfs.storage.keys import LAST, check_item, check_key
 from weakfs.storage.storage import Versioned
@@ -26,7 +26,7 @@ _PAGE = "SELECT key, value FROM {schema}.items WHERE key >= %s AND key < %s AND 
 _CLEAR = "WITH gone AS (DELETE FROM {schema}.items WHERE key >= %s AND key < %s RETURNING 1) SELECT count(*) FROM gone"
 
 
-class AsyncPostgresStorage(DerivedStorage):
+class AsyncPostgresStorage(BatchedStorage):
     """An `AsyncStorage` in PostgreSQL; `open_async_storage` and `PostgresStorage` open it."""
 
     def __init__(self, database: Database) -> None:
@@ -35,10 +35,6 @@ class AsyncPostgresStorage(DerivedStorage):
     @property
     def url(self) -> str:
         return self._database.url
-
-    @property
-    def atomic_batches(self) -> bool:
-        return True
 
     async def get_versioned(self, key: str) -> Versioned | None:
         statement = "SELECT value, version FROM {schema}.items WHERE key = %s"
@@ -54,9 +50,6 @@ class AsyncPostgresStorage(DerivedStorage):
     async def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
         statement = "SELECT key, value FROM {schema}.items WHERE key = ANY(%s)"
         return _values(await self._database.rows((statement, [[check_key(key) for key in keys]]), is_change=False))
-
-    async def set(self, key: str, value: bytes) -> None:
-        await self.set_many({key: value})
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
         # In order, so that two batches never wait for each other.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from weakfs.storage.engine_base import DerivedStorage
+from weakfs.storage.engine_base import BatchedStorage
 from weakfs.storage.engines.redis.client import Client, texts, words
 from weakfs.storage.keys import LAST, check_item, check_key
 from weakfs.storage.storage import Versioned
@@ -41,7 +41,7 @@ return #keys
 """
 
 
-class AsyncRedisStorage(DerivedStorage):
+class AsyncRedisStorage(BatchedStorage):
     """An `AsyncStorage` in Redis; `open_async_storage` and `RedisStorage` open it."""
 
     def __init__(self, client: Client) -> None:
@@ -52,10 +52,6 @@ class AsyncRedisStorage(DerivedStorage):
     @property
     def url(self) -> str:
         return self._client.url
-
-    @property
-    def atomic_batches(self) -> bool:
-        return True
 
     async def get_versioned(self, key: str) -> Versioned | None:
         value, version = words(await self._client.read("HMGET", self._prefix + check_key(key), "value", "version"))
@@ -68,9 +64,6 @@ class AsyncRedisStorage(DerivedStorage):
         wanted = [check_key(key) for key in keys]
         values = words(await self._client.run(_GET, self._keys, self._prefix, *wanted, is_change=False))
         return {key: value for key, value in zip(wanted, values, strict=True) if isinstance(value, bytes)}
-
-    async def set(self, key: str, value: bytes) -> None:
-        await self.set_many({key: value})
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
         pairs = [word for key, value in values.items() for word in (check_item(key, value), value)]

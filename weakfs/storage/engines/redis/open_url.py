@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from weakfs.storage.adapters import SyncEventStore, SyncStorage, run_in_place
 from weakfs.storage.engines import Engine
-from weakfs.storage.engines.redis.client import AsyncClient, SyncClient
+from weakfs.storage.engines.redis.client import AsyncClient, Client, SyncClient
 from weakfs.storage.engines.redis.items import AsyncRedisStorage
 from weakfs.storage.engines.redis.streams import AsyncRedisEventStore
+
+C = TypeVar("C", bound=Client)
 
 
 class RedisStorage(SyncStorage):
@@ -14,7 +18,7 @@ class RedisStorage(SyncStorage):
 
     def __init__(self, url: str) -> None:
         self._url = url
-        super().__init__(AsyncRedisStorage(_client(url)), run=run_in_place)
+        super().__init__(AsyncRedisStorage(run_in_place(_opened(SyncClient(url)))), run=run_in_place)
 
     def event_store(self) -> RedisEventStore:
         """Open the event streams of the same namespace, on their own connections."""
@@ -25,21 +29,10 @@ class RedisEventStore(SyncEventStore):
     """An `EventStore` in Redis."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(AsyncRedisEventStore(_client(url)), run=run_in_place)
+        super().__init__(AsyncRedisEventStore(run_in_place(_opened(SyncClient(url)))), run=run_in_place)
 
 
-def _client(url: str) -> SyncClient:
-    client = SyncClient(url)
-    try:
-        run_in_place(client.check())
-    except BaseException:
-        run_in_place(client.close())
-        raise
-    return client
-
-
-async def _async_client(url: str) -> AsyncClient:
-    client = AsyncClient(url)
+async def _opened(client: C) -> C:
     try:
         await client.check()
     except BaseException:
@@ -50,12 +43,12 @@ async def _async_client(url: str) -> AsyncClient:
 
 async def open_async_storage(url: str) -> AsyncRedisStorage:
     """Open an `AsyncStorage` in Redis."""
-    return AsyncRedisStorage(await _async_client(url))
+    return AsyncRedisStorage(await _opened(AsyncClient(url)))
 
 
 async def open_async_event_store(url: str) -> AsyncRedisEventStore:
     """Open an `AsyncEventStore` in Redis."""
-    return AsyncRedisEventStore(await _async_client(url))
+    return AsyncRedisEventStore(await _opened(AsyncClient(url)))
 
 
 ENGINE = Engine(RedisStorage, RedisEventStore, open_async_storage, open_async_event_store)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 
-from weakfs.storage.engine_base import DerivedStorage
+from weakfs.storage.engine_base import BatchedStorage
 from weakfs.storage.engines.sqlite.database import Database, Value
 from weakfs.storage.keys import LAST, check_item, check_key
 from weakfs.storage.storage import Versioned
 
 
-class AsyncSqliteStorage(DerivedStorage):
+class AsyncSqliteStorage(BatchedStorage):
     """An `AsyncStorage` in a SQLite file, whose methods block; `SqliteStorage` opens it."""
 
     def __init__(self, database: Database) -> None:
@@ -21,18 +21,11 @@ class AsyncSqliteStorage(DerivedStorage):
     def url(self) -> str:
         return self._database.url
 
-    @property
-    def atomic_batches(self) -> bool:
-        return True
-
     async def get_versioned(self, key: str) -> Versioned | None:
         for value, version in self._database.rows("SELECT value, version FROM items WHERE key = ?", [check_key(key)]):
             assert isinstance(value, bytes)
             return Versioned(value, str(version))
         return None
-
-    async def set(self, key: str, value: bytes) -> None:
-        await self.set_many({key: value})
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
         rows = [(check_item(key, value), value, secrets.token_hex(8)) for key, value in values.items()]

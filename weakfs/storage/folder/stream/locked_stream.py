@@ -14,7 +14,6 @@ from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
 from weakfs.storage.folder.files import (
     LOCK,
     Descriptor,
-    make_folder,
     open_folder,
     remove_folder,
     rename,
@@ -100,10 +99,7 @@ class LockedStream:
                 if journal is None:
                     return
             else:
-                try:
-                    fcntl.flock(journal.folder.number, LOCK)
-                except BlockingIOError:
-                    self._wait_for_lock(journal.folder)
+                self._lock(journal.folder)
             active = journal.active
             size = size_under(active.name, journal.folder, active.file)
             if size is None:
@@ -164,16 +160,7 @@ class LockedStream:
 
     def _open(self) -> Journal | None:
         """Open the journal under its lock; return `None` if the stream does not exist."""
-        root = self.root.folder()
-        if root is None:
-            return None
-        while True:
-            try:
-                folder = root
-                for part in self._parts:
-                    folder = open_folder(part, folder)
-            except FileNotFoundError:
-                return None
+        while (folder := self.root.find(self._parts)) is not None:
             self._lock(folder)
             try:
                 # It may have been deleted while this thread waited.
@@ -183,6 +170,7 @@ class LockedStream:
                 # The traceback of the error may keep the directory open.
                 unlock(folder)
                 raise
+        return None
 
     @contextmanager
     def opened_folder(self) -> Generator[Descriptor | None, None, None]:
@@ -192,12 +180,7 @@ class LockedStream:
         """
         with self._mutex:
             self._unlock()
-            folder = self.root.folder()
-            try:
-                for part in self._parts if folder is not None else ():
-                    folder = open_folder(part, folder) if folder is not None else None
-            except FileNotFoundError:
-                folder = None
+            folder = self.root.find(self._parts)
             if folder is None:
                 yield None
                 return
@@ -216,9 +199,7 @@ class LockedStream:
     def create(self) -> Journal:
         """Return the journal, creating the stream if it does not exist. The caller holds the lock."""
         while self._opened is None:
-            folder = self.root.made()
-            for part in self._parts[:-1]:
-                folder = make_folder(part, folder, is_synced=self.options.is_synced)
+            folder = self.root.make(self._parts[:-1])
             temporary_folder = self.root.temporary_folder()
             temporary, made = temporary_folder.new_folder()
             try:

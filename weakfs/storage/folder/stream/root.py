@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from weakfs.class_decorators import frozen
-from weakfs.storage.folder.files import Descriptor, TemporaryFolder, is_removed, make_root, open_root
+from weakfs.storage.folder.files import (
+    Descriptor,
+    TemporaryFolder,
+    is_removed,
+    make_folder,
+    make_root,
+    open_folder,
+    open_root,
+)
 
 
 class Root:
@@ -31,6 +39,24 @@ class Root:
         if self._folder is None:
             self._folder = make_root(self.path, is_synced=self.is_synced)
         return self._folder
+
+    def find(self, parts: Sequence[str]) -> Descriptor | None:
+        """Open a directory below the folder; return `None` if it does not exist."""
+        folder = self.folder()
+        if folder is not None:
+            try:
+                for part in parts:
+                    folder = open_folder(part, folder)
+            except FileNotFoundError:
+                return None
+        return folder
+
+    def make(self, parts: Sequence[str]) -> Descriptor:
+        """Open a directory below the folder, creating what does not exist."""
+        folder = self.made()
+        for part in parts:
+            folder = make_folder(part, folder, is_synced=self.is_synced)
+        return folder
 
     def temporary_folder(self) -> TemporaryFolder:
         """Return the directory of temporary files."""

@@ -35,11 +35,6 @@ class Stream(LockedStream):
         self._arrived = Condition()
         self._waiting = 0
 
-    @property
-    def is_synced(self) -> bool:
-        """Whether appends wait for the disk."""
-        return self.options.is_synced
-
     def append(
         self,
         name: str,

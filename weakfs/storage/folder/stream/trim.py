@@ -68,7 +68,7 @@ def trim(
             journal.roll_over()
         frames_from = journal.before
         chosen = _to_fold(journal.sealed, frames_from, journal.active.end)
-    if chosen or stream.is_synced:
+    if chosen or stream.options.is_synced:
         # The deletion marks must be on the disk before a fold removes records, whatever the durability.
         stream.flush()
     for entry in chosen:
