@@ -6,13 +6,15 @@ takes effect after the task has been cancelled.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import wraps
 from itertools import islice
-from typing import ParamSpec, Protocol, TypeVar
+from types import CoroutineType
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from weakfs.shield import ended, shielded
-from weakfs.storage.event_store import Checkpoint, EventStore, Frame, Lease
-from weakfs.storage.storage import Storage, Versioned
+from weakfs.storage.event_store import EventStore, Frame
+from weakfs.storage.storage import Storage
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,65 +80,58 @@ class Threads:
         self._pool.shutdown(wait=False)
 
 
+def _awaited(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], CoroutineType[Any, Any, T]]:
+    """Return a method that calls this one of an engine, and is awaited."""
+    name = method.__name__
+
+    @wraps(method)
+    async def call(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
+        result: T = await self._call(getattr(self._engine, name), *args, **options)
+        return result
+
+    return call  # type: ignore[return-value]  # mypy takes it for any Coroutine
+
+
 class InPlaceStorage:
     """An `AsyncStorage` over a `Storage`, whose methods block: for coroutines that are run in place."""
 
     def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+        self._engine = storage
         self._call: Call = call_in_place
 
     @property
     def url(self) -> str:
-        return self._storage.url
+        return self._engine.url
 
     @property
     def atomic_batches(self) -> bool:
-        return self._storage.atomic_batches
+        return self._engine.atomic_batches
 
-    async def get(self, key: str) -> bytes | None:
-        return await self._call(self._storage.get, key)
-
-    async def get_versioned(self, key: str) -> Versioned | None:
-        return await self._call(self._storage.get_versioned, key)
-
-    async def set(self, key: str, value: bytes) -> None:
-        await self._call(self._storage.set, key, value)
-
-    async def create(self, key: str, value: bytes) -> str | None:
-        return await self._call(self._storage.create, key, value)
-
-    async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
-        return await self._call(self._storage.replace, key, value, version=version)
-
-    async def delete(self, key: str) -> bool:
-        return await self._call(self._storage.delete, key)
-
-    async def exists(self, key: str) -> bool:
-        return await self._call(self._storage.exists, key)
-
-    async def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return await self._call(self._storage.keys, prefix, after=after, limit=limit)
-
-    async def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return await self._call(self._storage.children, directory, after=after, limit=limit)
+    get = _awaited(Storage.get)
+    get_versioned = _awaited(Storage.get_versioned)
+    set = _awaited(Storage.set)
+    create = _awaited(Storage.create)
+    replace = _awaited(Storage.replace)
+    delete = _awaited(Storage.delete)
+    exists = _awaited(Storage.exists)
+    keys = _awaited(Storage.keys)
+    children = _awaited(Storage.children)
 
     async def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        return await self._call(self._storage.get_many, list(keys))
+        return await self._call(self._engine.get_many, list(keys))
 
-    async def set_many(self, values: Mapping[str, bytes]) -> None:
-        await self._call(self._storage.set_many, values)
+    set_many = _awaited(Storage.set_many)
 
     async def items(self, prefix: str = "") -> AsyncIterator[tuple[str, bytes]]:
-        values = self._storage.items(prefix)
+        values = self._engine.items(prefix)
         while page := await self._call(_take, values, PAGE):
             for item in page:
                 yield item
 
-    async def clear(self, prefix: str = "") -> int:
-        return await self._call(self._storage.clear, prefix)
+    clear = _awaited(Storage.clear)
 
     async def close(self) -> None:
-        await self._call(self._storage.close)
+        await self._call(self._engine.close)
 
 
 class ThreadedStorage(InPlaceStorage):
@@ -148,36 +143,25 @@ class ThreadedStorage(InPlaceStorage):
         self._call = self._threads
 
     async def close(self) -> None:
-        await self._threads.close(self._storage.close)
+        await self._threads.close(self._engine.close)
 
 
 class ThreadedEventStore:
     """An `AsyncEventStore` over an `EventStore` that is called in threads."""
 
     def __init__(self, streams: EventStore, *, threads: int = 4) -> None:
-        self._streams = streams
+        self._engine = streams
         self._call = Threads(threads)
 
     @property
     def url(self) -> str:
-        return self._streams.url
+        return self._engine.url
 
-    async def head(self, stream: str) -> int:
-        return await self._call(self._streams.head, stream)
-
-    async def append(
-        self,
-        stream: str,
-        expected: int,
-        frames: Sequence[bytes],
-        *,
-        contents: Mapping[str, bytes] | None = None,
-        fencing: int | None = None,
-    ) -> int:
-        return await self._call(self._streams.append, stream, expected, frames, contents=contents, fencing=fencing)
+    head = _awaited(EventStore.head)
+    append = _awaited(EventStore.append)
 
     async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
-        frames = self._streams.read(stream, after=after, limit=limit)
+        frames = self._engine.read(stream, after=after, limit=limit)
         while page := await self._call(_take, frames, PAGE):
             for frame in page:
                 yield frame
@@ -185,48 +169,35 @@ class ThreadedEventStore:
     async def wait(self, stream: str, after: int, timeout: float) -> int:
         while True:
             slice_ = min(timeout, WAIT_SLICE)
-            number = await self._call(self._streams.wait, stream, after, slice_)
+            number = await self._call(self._engine.wait, stream, after, slice_)
             timeout -= slice_
             if number > after or timeout <= 0:
                 return number
 
-    async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
-        await self._call(self._streams.put_contents, stream, contents)
+    put_contents = _awaited(EventStore.put_contents)
 
     async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
-        return await self._call(self._streams.get_contents, stream, list(digests))
+        return await self._call(self._engine.get_contents, stream, list(digests))
 
     async def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
-        return await self._call(self._streams.has_contents, stream, list(digests))
+        return await self._call(self._engine.has_contents, stream, list(digests))
 
-    async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        await self._call(self._streams.put_checkpoint, stream, checkpoint)
-
-    async def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        return await self._call(self._streams.get_checkpoint, stream)
+    put_checkpoint = _awaited(EventStore.put_checkpoint)
+    get_checkpoint = _awaited(EventStore.get_checkpoint)
 
     async def trim(
         self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None
     ) -> None:
-        await self._call(self._streams.trim, stream, before, contents=list(contents), expected=expected)
+        await self._call(self._engine.trim, stream, before, contents=list(contents), expected=expected)
 
-    async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return await self._call(self._streams.streams, prefix, after=after, limit=limit)
-
-    async def delete(self, stream: str) -> bool:
-        return await self._call(self._streams.delete, stream)
-
-    async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
-        return await self._call(self._streams.lease, stream, owner, seconds)
-
-    async def release(self, lease: Lease) -> None:
-        await self._call(self._streams.release, lease)
-
-    async def flush(self) -> None:
-        await self._call(self._streams.flush)
+    streams = _awaited(EventStore.streams)
+    delete = _awaited(EventStore.delete)
+    lease = _awaited(EventStore.lease)
+    release = _awaited(EventStore.release)
+    flush = _awaited(EventStore.flush)
 
     async def close(self) -> None:
-        await self._call.close(self._streams.close)
+        await self._call.close(self._engine.close)
 
     def end_threads(self) -> None:
         """Stop the threads, but leave the `EventStore` open."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
-from weakfs.storage.event_store import AsyncEventStore, Checkpoint, Frame, Lease
-from weakfs.storage.storage import AsyncStorage, Versioned
+from weakfs.storage.event_store import AsyncEventStore, EventStore, Frame
+from weakfs.storage.storage import AsyncStorage, Storage
 
+P = ParamSpec("P")
 T = TypeVar("T")
 E = TypeVar("E", bound=AsyncStorage | AsyncEventStore)
 
@@ -116,6 +118,18 @@ class _SyncAccess(Generic[E]):
             self._own_loop.close()
 
 
+def _completed(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Return a method that runs the coroutine of the same name of an engine to completion."""
+    name = method.__name__
+
+    @wraps(method)
+    def call(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
+        result: T = self._run(getattr(self._engine, name)(*args, **options))
+        return result
+
+    return call
+
+
 class SyncStorage(_SyncAccess[AsyncStorage]):
     """A `Storage` over an `AsyncStorage`."""
 
@@ -123,98 +137,42 @@ class SyncStorage(_SyncAccess[AsyncStorage]):
     def atomic_batches(self) -> bool:
         return self._engine.atomic_batches
 
-    def get(self, key: str) -> bytes | None:
-        return self._run(self._engine.get(key))
-
-    def get_versioned(self, key: str) -> Versioned | None:
-        return self._run(self._engine.get_versioned(key))
-
-    def set(self, key: str, value: bytes) -> None:
-        self._run(self._engine.set(key, value))
-
-    def create(self, key: str, value: bytes) -> str | None:
-        return self._run(self._engine.create(key, value))
-
-    def replace(self, key: str, value: bytes, *, version: str) -> str | None:
-        return self._run(self._engine.replace(key, value, version=version))
-
-    def delete(self, key: str) -> bool:
-        return self._run(self._engine.delete(key))
-
-    def exists(self, key: str) -> bool:
-        return self._run(self._engine.exists(key))
-
-    def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return self._run(self._engine.keys(prefix, after=after, limit=limit))
-
-    def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return self._run(self._engine.children(directory, after=after, limit=limit))
-
-    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        return self._run(self._engine.get_many(keys))
-
-    def set_many(self, values: Mapping[str, bytes]) -> None:
-        self._run(self._engine.set_many(values))
+    get = _completed(Storage.get)
+    get_versioned = _completed(Storage.get_versioned)
+    set = _completed(Storage.set)
+    create = _completed(Storage.create)
+    replace = _completed(Storage.replace)
+    delete = _completed(Storage.delete)
+    exists = _completed(Storage.exists)
+    keys = _completed(Storage.keys)
+    children = _completed(Storage.children)
+    get_many = _completed(Storage.get_many)
+    set_many = _completed(Storage.set_many)
 
     def items(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
         return _iterate(self._run, self._engine.items(prefix))
 
-    def clear(self, prefix: str = "") -> int:
-        return self._run(self._engine.clear(prefix))
+    clear = _completed(Storage.clear)
 
 
 class SyncEventStore(_SyncAccess[AsyncEventStore]):
     """An `EventStore` over an `AsyncEventStore`."""
 
-    def head(self, stream: str) -> int:
-        return self._run(self._engine.head(stream))
-
-    def append(
-        self,
-        stream: str,
-        expected: int,
-        frames: Sequence[bytes],
-        *,
-        contents: Mapping[str, bytes] | None = None,
-        fencing: int | None = None,
-    ) -> int:
-        return self._run(self._engine.append(stream, expected, frames, contents=contents, fencing=fencing))
+    head = _completed(EventStore.head)
+    append = _completed(EventStore.append)
 
     def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
         return _iterate(self._run, self._engine.read(stream, after=after, limit=limit))
 
-    def wait(self, stream: str, after: int, timeout: float) -> int:
-        return self._run(self._engine.wait(stream, after, timeout))
-
-    def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
-        self._run(self._engine.put_contents(stream, contents))
-
-    def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
-        return self._run(self._engine.get_contents(stream, digests))
-
-    def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
-        return self._run(self._engine.has_contents(stream, digests))
-
-    def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        self._run(self._engine.put_checkpoint(stream, checkpoint))
-
-    def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        return self._run(self._engine.get_checkpoint(stream))
-
-    def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
-        self._run(self._engine.trim(stream, before, contents=contents, expected=expected))
-
-    def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return self._run(self._engine.streams(prefix, after=after, limit=limit))
-
-    def delete(self, stream: str) -> bool:
-        return self._run(self._engine.delete(stream))
-
-    def lease(self, stream: str, owner: str, seconds: float) -> Lease:
-        return self._run(self._engine.lease(stream, owner, seconds))
-
-    def release(self, lease: Lease) -> None:
-        self._run(self._engine.release(lease))
-
-    def flush(self) -> None:
-        self._run(self._engine.flush())
+    wait = _completed(EventStore.wait)
+    put_contents = _completed(EventStore.put_contents)
+    get_contents = _completed(EventStore.get_contents)
+    has_contents = _completed(EventStore.has_contents)
+    put_checkpoint = _completed(EventStore.put_checkpoint)
+    get_checkpoint = _completed(EventStore.get_checkpoint)
+    trim = _completed(EventStore.trim)
+    streams = _completed(EventStore.streams)
+    delete = _completed(EventStore.delete)
+    lease = _completed(EventStore.lease)
+    release = _completed(EventStore.release)
+    flush = _completed(EventStore.flush)

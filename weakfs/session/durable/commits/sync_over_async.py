@@ -9,16 +9,30 @@ can be used from other threads, and on the loop only by code that need not wait.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable
+from functools import wraps
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from weakfs.session.transactions.commit_steps import supplied_contents
 from weakfs.storage.adapters import run_in_place
 from weakfs.storage.errors import StorageError
-from weakfs.storage.event_store import Checkpoint, EventStore, Frame, Lease
+from weakfs.storage.event_store import EventStore
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _of_client(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[LoopStore, P], T]:
+    """Return a method that calls this one of the client."""
+    name = method.__name__
+
+    @wraps(method)
+    def call(self: LoopStore, /, *args: P.args, **options: P.kwargs) -> T:
+        result: T = getattr(self._client, name)(*args, **options)
+        return result
+
+    return call
 
 
 class LoopStore:
@@ -37,28 +51,11 @@ class LoopStore:
                 self._opened = self._open()
             return self._opened
 
-    def head(self, stream: str) -> int:
-        return self._client.head(stream)
-
-    def append(
-        self,
-        stream: str,
-        expected: int,
-        frames: Sequence[bytes],
-        *,
-        contents: Mapping[str, bytes] | None = None,
-        fencing: int | None = None,
-    ) -> int:
-        return self._client.append(stream, expected, frames, contents=contents, fencing=fencing)
-
-    def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
-        return self._client.read(stream, after=after, limit=limit)
-
-    def wait(self, stream: str, after: int, timeout: float) -> int:
-        return self._client.wait(stream, after, timeout)
-
-    def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
-        self._client.put_contents(stream, contents)
+    head = _of_client(EventStore.head)
+    append = _of_client(EventStore.append)
+    read = _of_client(EventStore.read)
+    wait = _of_client(EventStore.wait)
+    put_contents = _of_client(EventStore.put_contents)
 
     def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
         wanted = list(digests)
@@ -70,29 +67,14 @@ class LoopStore:
         given = supplied_contents(stream, wanted)
         return self._client.has_contents(stream, wanted) if given is None else {*given}
 
-    def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        self._client.put_checkpoint(stream, checkpoint)
-
-    def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        return self._client.get_checkpoint(stream)
-
-    def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
-        self._client.trim(stream, before, contents=contents, expected=expected)
-
-    def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return self._client.streams(prefix, after=after, limit=limit)
-
-    def delete(self, stream: str) -> bool:
-        return self._client.delete(stream)
-
-    def lease(self, stream: str, owner: str, seconds: float) -> Lease:
-        return self._client.lease(stream, owner, seconds)
-
-    def release(self, lease: Lease) -> None:
-        self._client.release(lease)
-
-    def flush(self) -> None:
-        self._client.flush()
+    put_checkpoint = _of_client(EventStore.put_checkpoint)
+    get_checkpoint = _of_client(EventStore.get_checkpoint)
+    trim = _of_client(EventStore.trim)
+    streams = _of_client(EventStore.streams)
+    delete = _of_client(EventStore.delete)
+    lease = _of_client(EventStore.lease)
+    release = _of_client(EventStore.release)
+    flush = _of_client(EventStore.flush)
 
     def close(self) -> None:
         with self._lock:
