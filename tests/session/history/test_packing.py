@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Thread
+from types import FrameType
+from typing import Any
 
 import pytest
 from attrs import define, field, frozen
 
+import weakfs
 from weakfs import Registry, Session
 from weakfs.session import Log, append_all
+from weakfs.session.history.batch_reduction import MANY
 from weakfs.session.history.packed_rows import LARGEST, NEAR, Packing, is_plain, pack_rows, unpack_rows
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.log import STRETCH
@@ -151,6 +156,42 @@ def test_records_and_values_survive_saving_and_loading(tmp_path: Path) -> None:
     line = again._parts()[1]
     assert sum(stretch.is_packed for stretch, _ in line.rows._stretches()) > 0
     assert sum(stretch.is_packed for stretch, _ in line.logs["Made"]._stretches()) > 0
+
+
+def interrupted(read: Callable[[], object], places: set[tuple[str, int]]) -> bool:
+    """Run `read`, and once more inside it, as another thread may do, at the first line of the library not in `places`.
+
+    Add that line to `places`; return false if there is none.
+    """
+    library = str(Path(weakfs.__file__).parent)
+    known = len(places)
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        place = frame.f_code.co_filename, frame.f_lineno
+        if not place[0].startswith(library):
+            return None
+        if event == "line" and place not in places:
+            places.add(place)
+            sys.settrace(None)
+            read()
+            return None
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        read()
+    finally:
+        sys.settrace(before)
+    return len(places) > known
+
+
+def test_events_that_are_built_when_they_are_read_may_be_read_by_another_thread_meanwhile() -> None:
+    made = made_session(MANY + 1)
+    places: set[tuple[str, int]] = set()
+    while interrupted(made.at(MANY)[Made].all, places):
+        pass
+    assert len(places) > 5
 
 
 def test_forks_that_are_merged_in_turn_leave_packed_records() -> None:

@@ -207,19 +207,26 @@ def read_together(ropes: Iterable[Rope]) -> None:
             rope._parts = found[digest]
 
 
-def ropes_in(fields: tuple[Any, ...]) -> Iterator[Rope]:
-    """Yield the ropes in the fields of an event, some of which may be tuples."""
-    for value in fields:
+def without_ropes(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return rows with the ropes in them joined, which are read together."""
+    ropes = [rope for row in rows for rope in _ropes_in(row)]
+    if not ropes:
+        return rows
+    read_together(ropes)
+    return [_joined(row) for row in rows]
+
+
+def _ropes_in(row: tuple[Any, ...]) -> Iterator[Rope]:
+    for value in row:
         if type(value) is Rope:
             yield value
         elif type(value) is tuple:
-            yield from ropes_in(value)
+            yield from _ropes_in(value)
 
 
-def without_ropes(value: Any) -> Any:
-    """Return a field of an event with its ropes joined."""
+def _joined(value: Any) -> Any:
     if type(value) is tuple:
-        return tuple(map(without_ropes, value))
+        return tuple(map(_joined, value))
     return value.join() if type(value) is Rope else value
 
 

@@ -8,44 +8,22 @@ are only appended to a LOG slice are built when they are read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.session.blobs.rope import read_together, ropes_in, without_ropes
+from weakfs.session.blobs.rope import without_ropes
 from weakfs.session.errors import SessionError
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.log import STRETCH, Log
+from weakfs.session.slices.log import STRETCH, Deferred, Log
 from weakfs.session.slices.packed_state import PackedValue
 from weakfs.session.slices.slice import Folded
 from weakfs.session.slices.table import Table
 
 # At least this many events are added to a slice as a stretch of events that are not built yet.
 MANY = 64
-
-
-class UnbuiltEvents:
-    """A stretch of a slice's values. All of them are built when one is read."""
-
-    def __init__(self, build: Callable[..., Any], events: list[tuple[Any, ...]]) -> None:
-        self._build, self._events, self._is_built = build, list[Any](events), False
-
-    def __len__(self) -> int:
-        return len(self._events)
-
-    def load(self) -> list[Any]:
-        """Return the events."""
-        events = self._events
-        if not self._is_built:
-            ropes = [rope for fields in events for rope in ropes_in(fields)]
-            if ropes:
-                read_together(ropes)
-                events = [without_ropes(fields) for fields in events]
-            # In this order, because other threads read at the same time.
-            self._events = events = [self._build(*fields) for fields in events]
-            self._is_built = True
-        return events
 
 
 @define(eq=False)
@@ -85,13 +63,13 @@ class Runs:
             events = self._appended.get(tag)
             if events:
                 spec = self.rules.specs[tag]
-                build = self.rules.registry.by_type[spec.cls].build
-                stretches = [
-                    UnbuiltEvents(build, events[start : start + STRETCH]) for start in range(0, len(events), STRETCH)
-                ]
+                make = partial(_built, self.rules.registry.by_type[spec.cls].build)
                 values: Log[Any] = logs.get(tag, spec.empty)
-                is_many = len(events) >= MANY
-                values = values._with_stretches(stretches) if is_many else values.extend(stretches[0].load())
+                if len(events) >= MANY:
+                    starts = range(0, len(events), STRETCH)
+                    values = values._with_stretches(Deferred(events[start : start + STRETCH], make) for start in starts)
+                else:
+                    values = values.extend(make(events))
                 logs = logs.set(tag, values)
                 events.clear()
         return logs
@@ -137,6 +115,11 @@ class Runs:
                 raise
             except Exception as error:
                 raise unreadable(seq, self.rules.registry.by_type[type_].tag, error) from error
+
+
+def _built(build: Callable[..., Any], events: list[tuple[Any, ...]]) -> list[Any]:
+    """Build events from their fields."""
+    return [build(*fields) for fields in without_ropes(events)]
 
 
 def unreadable(seq: int, tag: str, error: Exception) -> SessionError:

@@ -8,7 +8,7 @@ stretch may be packed (`weakfs.session.history.packed_rows`), which changes no v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar, overload
 
@@ -30,6 +30,27 @@ class Packed(Protocol[T]):
     def load(self) -> list[T]:
         """Return the items, equal to those that were packed."""
         ...
+
+
+class Deferred(Generic[T]):
+    """A stretch of items that are made, all together, when one of them is read."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, rows: list[Any], make: Callable[[list[Any]], list[T]]) -> None:
+        # The rows and how to make the items, or the items and `None`: one value, because threads read at the same time.
+        self._known: tuple[list[Any], Callable[[list[Any]], list[T]] | None] = rows, make
+
+    def __len__(self) -> int:
+        return len(self._known[0])
+
+    def load(self) -> list[T]:
+        """Return the items."""
+        items, make = self._known
+        if make is not None:
+            items = make(items)
+            self._known = items, None
+        return items
 
 
 class Stretch(Generic[T]):

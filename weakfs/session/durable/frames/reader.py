@@ -14,12 +14,12 @@ from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.platforms import garbage_collection_paused
+from weakfs.session.blobs.rope import without_ropes
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.decoder import Reading
 from weakfs.session.codec.expansion_limit import unlimited
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frames.state_difference import pools_that_compare, read_values
-from weakfs.session.durable.frames.stream_history import UnreadRecords
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
 from weakfs.session.events import Merged
 from weakfs.session.history.keyframes import Mark
@@ -27,7 +27,7 @@ from weakfs.session.history.reduction import Row, advance, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.slices.log import STRETCH, Packed
+from weakfs.session.slices.log import STRETCH, Deferred, Packed
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The fields of a frame that only adds records.
@@ -131,7 +131,7 @@ class FrameReader:
             return
         parts: Iterable[Packed[Row]] = ()
         if self._are_unread:
-            parts = [UnreadRecords(rows[start : start + STRETCH]) for start in range(0, len(rows), STRETCH)]
+            parts = [Deferred(rows[start : start + STRETCH], without_ropes) for start in range(0, len(rows), STRETCH)]
         if self.is_new and len(rows) > FEW:
             mark = Mark(line.seq, line.state, line.logs, 0)
             after = next(advance(self.rules, mark, rows, (line.seq + len(rows),)))

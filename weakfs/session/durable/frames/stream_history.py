@@ -17,7 +17,6 @@ from typing import Any
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.session.blobs.rope import read_together, ropes_in, without_ropes
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.errors import RecordsDropped, SessionFileError
@@ -222,26 +221,6 @@ class StoredRecords:
     def load(self) -> list[Row]:
         """Read the rows."""
         return self.history.rows(self.first, self.count)
-
-
-class UnreadRecords:
-    """A stretch of records whose contents are read, all together, when a record is needed."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        self._rows, self._is_read = rows, False
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def load(self) -> list[Row]:
-        """Return the rows."""
-        rows = self._rows
-        if not self._is_read:
-            read_together(rope for row in rows for rope in ropes_in(row[3]))
-            # In this order, because other threads read at the same time.
-            self._rows = rows = [(at, cause, tag, without_ropes(fields)) for at, cause, tag, fields in rows]
-            self._is_read = True
-        return rows
 
 
 def _dropped(what: str) -> RecordsDropped:
