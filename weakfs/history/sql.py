@@ -23,7 +23,6 @@ from weakfs.history.record_states import steps_of
 from weakfs.history.tree_patch import count_changed_lines, file_changes
 from weakfs.history.trees import Trees
 from weakfs.reducers import ExternalFsSnapshot, FileTree, diff
-from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.leaf import CONTENT, MODE, MODIFIED_AT, Leaf, blob_digest, content_of, kind_of, size_of
 from weakfs.reducers.tree.node import walk
 from weakfs.session import Merged, MissingBlob, Session
@@ -206,7 +205,7 @@ class _Tables:
                 yield from ((*head, filesystem, *row) for row in _changed_files(before, after, wants_lines=wants_lines))
 
     def _files(self, columns: set[str]) -> Iterator[Row]:
-        for filesystem, tree in self._current():
+        for filesystem, tree in self._trees.all(self._session).items():
             for path, node in walk(tree):
                 if type(node) is FileTree:
                     yield (path, filesystem, "directory", None, f"{node.mode:04o}",
@@ -216,7 +215,7 @@ class _Tables:
 
     def _lines(self, columns: set[str]) -> Iterator[Row]:
         blames = Blames()
-        for filesystem, tree in self._current():
+        for filesystem, tree in self._trees.all(self._session).items():
             for path, node in walk(tree):
                 if type(node) is FileTree or kind_of(node) != "file" or size_of(node) > MAX_TEXT:
                     continue
@@ -226,11 +225,6 @@ class _Tables:
                             path, filesystem, line.number, line.text, line.record, line.call_id, line.tool, line.caller,
                             None if line.at is None else moment(line.at, fraction=True), line.kind,
                         )  # fmt: skip
-
-    def _current(self) -> Iterator[tuple[str | None, FileTree]]:
-        yield None, self._trees.at(self._session, None)
-        for name in sorted(external_trees(self._session).trees):
-            yield name, self._trees.at(self._session, name)
 
     def _snapshots(self, columns: set[str]) -> Iterator[Row]:
         for one in self._session.snapshots:

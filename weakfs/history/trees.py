@@ -36,6 +36,10 @@ class Trees:
         completed = filled(own, missing(_found(moment), self._found), ())
         return without_whiteouts(filled(completed, self._hidden, ()))
 
+    def all(self, moment: Session | SessionView) -> dict[str | None, FileTree]:
+        """Return the files of each filesystem at a moment: first the session's own, whose name is `None`."""
+        return {name: self.at(moment, name) for name in (None, *sorted(external_trees(moment).trees))}
+
     def changed(self, before: SessionView, after: SessionView) -> dict[str | None, tuple[FileTree, FileTree]]:
         """Return the files before and after a change, by filesystem; only those that may have changed."""
         names: list[str | None] = []

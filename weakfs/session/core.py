@@ -47,13 +47,9 @@ class SessionCore(SessionState):
         installed with another tag or kind, and `TypeError` for an initial value that a session file cannot hold.
         """
         with self.lock:
-            before = self._rules
-            rules = before.install(type_, tag=tag, kind=kind, initial=initial, merge=merge)
-            self._rules = rules if initial is None else _with_safe_initial(rules, type_)
-            if self._rules is not before:
-                self._rules_changed(before)
-            spec = self._rules.by_type[type_]
-            return Slice(self, spec)
+            rules = self._rules.install(type_, tag=tag, kind=kind, initial=initial, merge=merge)
+            self._use_rules(rules if initial is None else _with_safe_initial(rules, type_))
+            return Slice(self, self._rules.by_type[type_])
 
     def include(self, registry: Registry) -> None:
         """Add the types of `registry`, and install the slices that it declares.
@@ -61,9 +57,7 @@ class SessionCore(SessionState):
         Raise `ValueError` if a tag or a slice belongs to another class in this session.
         """
         with self.lock:
-            before = self._rules
-            self._rules = before.joined(Rules.of(registry))
-            self._rules_changed(before)
+            self._use_rules(self._rules.joined(Rules.of(registry)))
 
     def __getitem__(self, type_: type[T]) -> Slice[T]:
         spec = self._rules.by_type.get(type_)
@@ -80,9 +74,7 @@ class SessionCore(SessionState):
     def _add_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> None:
         """Let `event` change a slice; callers write `session[T].register(event, reducer)`."""
         with self.lock:
-            before = self._rules
-            self._rules = before.with_reducer(spec, event, reducer)
-            self._rules_changed(before)
+            self._use_rules(self._rules.with_reducer(spec, event, reducer))
 
     def subscribe(self, event: type, handler: Handler) -> Callable[[], None]:
         """Call `handler(record)` after each event of a type is applied. Return a function that unsubscribes it.

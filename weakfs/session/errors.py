@@ -39,13 +39,18 @@ class MergeConflict(SessionError):
     """
 
     def __init__(self, conflicts: tuple[ConflictEntry, ...]) -> None:
+        # Most programs never see a conflict.
+        from weakfs.session.conflicts.conflict_message import described
+
         self.conflicts = conflicts
         self.paths = tuple(dict.fromkeys(entry.path for entry in conflicts))
-        super().__init__(_described(conflicts))
+        super().__init__(described(conflicts))
 
     def described(self, *, ours: str, theirs: str, may_show: Callable[[str], bool]) -> str:
         """Return the message with other names for the sides. It shows no part of files that `may_show` rejects."""
-        return _described(self.conflicts, ours=ours, theirs=theirs, may_show=may_show)
+        from weakfs.session.conflicts.conflict_message import described
+
+        return described(self.conflicts, ours=ours, theirs=theirs, may_show=may_show)
 
 
 class SessionConflict(SessionError):
@@ -65,19 +70,6 @@ class SessionConflict(SessionError):
 
 class RecordsDropped(SessionError):
     """Old records or events are not in storage any more: a compaction dropped them."""
-
-
-def _described(
-    conflicts: tuple[ConflictEntry, ...],
-    *,
-    ours: str = "ours",
-    theirs: str = "theirs",
-    may_show: Callable[[str], bool] = lambda path: True,
-) -> str:
-    # Most programs never see a conflict.
-    from weakfs.session.conflicts.conflict_message import described
-
-    return described(conflicts, ours=ours, theirs=theirs, may_show=may_show)
 
 
 class RollbackIncomplete(SessionError):

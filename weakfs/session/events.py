@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import field
+from attrs import field, fields
 
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 from weakfs.session.slices.table import Table
-from weakfs.session.slices.tags import event
+from weakfs.session.slices.tags import event, tag_of
 
 
 @fast_init
@@ -107,3 +107,5 @@ class Reverted:
 
 SLICE_EVENTS = (SliceSeeded, SliceAppended, SliceCleared)
 EVENTS = (*SLICE_EVENTS, RolledBack, Merged, Reverted)
+# The events that hold a state of the session: for each tag, the place of the state among the fields.
+STATE_PLACES = {tag_of(type_): [each.name for each in fields(type_)].index("state") for type_ in (RolledBack, Merged)}

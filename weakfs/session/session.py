@@ -408,7 +408,7 @@ class Session(Undo):
         with self.lock:
             rules, line, own = self._parts()
             again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
-            again._set_parts(rules, line.copy(), own, self._missing)
+            again._set_parts(rules, line, own, self._missing)
             again._count_like(self)
         return again
 

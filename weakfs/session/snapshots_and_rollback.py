@@ -81,32 +81,15 @@ class Snapshots(SessionCore):
             at = self.now()
             snapshot_id = self._next_id("s")
             number = self._number
-            if self._log is None:
-                seq = line.seq
-                line.add_snapshot(SnapshotEntry(snapshot_id, number, seq, at, tag, line.state, externals))
-            else:
-                seq = self._store_snapshot(line, snapshot_id, number, at, tag, externals)
-            taken = SessionSnapshot(snapshot_id, seq, at, tag)
+
+            def keep(changed: Timeline) -> None:
+                # What others have stored meanwhile is part of this moment: they may have dropped what was before.
+                changed.add_snapshot(SnapshotEntry(snapshot_id, number, changed.seq, at, tag, changed.state, externals))
+
+            self._change_snapshots(line, keep)
+            taken = SessionSnapshot(snapshot_id, line.seq, at, tag)
         self._notify()
         return taken
-
-    def _store_snapshot(
-        self,
-        line: Timeline,
-        snapshot_id: str,
-        number: int,
-        at: int,
-        tag: str | None,
-        externals: tuple[tuple[str, Any], ...],
-    ) -> int:
-        """Add a snapshot to the table and to the session's storage, and return the record that it was taken after."""
-
-        def keep(changed: Timeline) -> None:
-            # What others have stored meanwhile is part of this moment: they may have dropped what was before.
-            changed.add_snapshot(SnapshotEntry(snapshot_id, number, changed.seq, at, tag, changed.state, externals))
-
-        self._change_snapshots(line, keep)
-        return line.seq
 
     @property
     def snapshots(self) -> tuple[SessionSnapshot, ...]:
@@ -118,13 +101,10 @@ class Snapshots(SessionCore):
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)
-            if self._log is None:
-                line.forget_snapshot(entry.snapshot_id)
-            else:
-                self._change_snapshots(line, lambda changed: changed.forget_snapshot(entry.snapshot_id))
+            self._change_snapshots(line, lambda changed: changed.forget_snapshot(entry.snapshot_id))
 
     def _change_snapshots(self, line: Timeline, change: Callable[[Timeline], None]) -> None:
-        if line is not self._trunk:
+        if self._log is None or line is not self._trunk:
             change(line)
             return
         after = line.copy()

@@ -41,6 +41,10 @@ REPLAYING = "a replay: reducers and the iterable of records must not change it"
 NO_REPAIRS: Mapping[str, Repair] = {}
 
 
+# What a file of a session consists of: its rules, its timeline, and the session's own fields.
+Parts = tuple[Rules, Timeline, dict[str, Any]]
+
+
 class SessionState(SessionTrunk):
     """The state of a session. Its subclasses, up to `Session`, add the methods that read and change it."""
 
@@ -129,11 +133,14 @@ class SessionState(SessionTrunk):
     def __repr__(self) -> str:
         return f"<Session {self.session_id!r} at record {self._line().seq}>"
 
-    def _rules_changed(self, before: Rules) -> None:
-        line = self._line()
-        line.rules_change(before, self._rules)
-        if line is not self._trunk:
-            self._trunk.rules_change(before, self._rules)
+    def _use_rules(self, rules: Rules) -> None:
+        """Apply other rules from now on."""
+        before, self._rules = self._rules, rules
+        if rules is not before:
+            line = self._line()
+            line.rules_change(before, rules)
+            if line is not self._trunk:
+                self._trunk.rules_change(before, rules)
 
     @property
     def registry(self) -> Registry:
@@ -283,10 +290,11 @@ class SessionState(SessionTrunk):
             )
         raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
 
-    def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
-        """Return the parts that a file of this session consists of; for `weakfs.session.files.session_file`."""
-        header = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
-        return self._rules, self._trunk, header
+    def _parts(self) -> Parts:
+        """Return what a file of this session consists of, with a copy of the trunk."""
+        with self.lock:
+            header = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
+            return self._rules, self._trunk.copy(), header
 
     def _set_parts(
         self,

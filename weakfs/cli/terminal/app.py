@@ -22,7 +22,6 @@ from weakfs.history.tree_patch import patch
 from weakfs.history.trees import Trees
 from weakfs.messages import plural
 from weakfs.reducers import FileTree
-from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.leaf import Leaf, is_special, size_of
 from weakfs.reducers.tree.node import walk
 from weakfs.session import MissingBlob, SessionError, SessionView
@@ -340,14 +339,13 @@ class TimelineApp(App[None]):
         if view is None:
             self._show_lines(after, [Text("the files after this row are not known", "italic")])
             return
-        names = [None, *sorted(external_trees(view).trees)]
         if self.view == "file" and self.opened is not None:
             self._show_file(view, place, *self.opened)
             return
         self.files = [
             (name, path, leaf)
-            for name in names
-            for path, leaf in walk(self.trees.at(view, name))
+            for name, tree in self.trees.all(view).items()
+            for path, leaf in walk(tree)
             if type(leaf) is not FileTree
         ]
         touched = {(file.filesystem, file.path) for file in self.all_rows[place].row.files}

@@ -227,8 +227,8 @@ def _unreached(session: Session, work: Rewriting, stores: Sequence[Store | HostF
 def _copy(session: Session, after: Timeline) -> Session:
     """Return a session in memory with the rewritten history."""
     copy = type(session)(session_id=session.session_id, registry=session.registry, clock=session._clock)
-    header = {"session_id": session.session_id, "origin_id": session.origin_id, "counter": session._counter}
-    copy._set_parts(session._rules, after, header)
+    rules, _, header = session._parts()
+    copy._set_parts(rules, after, header)
     copy._count_like(session)
     return copy
 

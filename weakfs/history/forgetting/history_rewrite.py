@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any, cast
 
 from attrs import define, field, fields, has
@@ -70,13 +71,13 @@ class Mapper:
             return _same(value, Table({tag: self.value(values, of_call=of_call) for tag, values in value.items()}))
         if isinstance(value, Log):
             items = [self.value(item, of_call=of_call) for item in value]
-            return value if all(map(_is, items, value)) else Log(items)
+            return value if all(map(is_, items, value)) else Log(items)
         if isinstance(value, Mapping):
             pairs = {self.value(k, of_call=of_call): self.value(v, of_call=of_call) for k, v in value.items()}
             return _same(value, pmap(pairs) if isinstance(value, type(pmap())) else pairs)
         if isinstance(value, tuple | list | set | frozenset):
             items = [self.value(item, of_call=of_call) for item in value]
-            return value if all(map(_is, items, value)) else type(value)(items)
+            return value if all(map(is_, items, value)) else type(value)(items)
         if has(type(value)):
             return self._object(value, of_call)
         return value
@@ -129,10 +130,6 @@ class Mapper:
                     new = None if version is None else self.contents.text(version)
                     after = after.on_file_seen(FileSeen(caller, self.contents.text(path), new, seq, filesystem))
         return after
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
 
 
 def _same(old: Mapping[Any, Any], new: Any) -> Any:

@@ -16,7 +16,6 @@ from weakfs.history.page.rows import page_data
 from weakfs.history.trees import Trees
 from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.tree.leaf import MODE, blob_digest, kind_of
 from weakfs.reducers.tree.node import find, walk
 from weakfs.session import ConflictEntry, MergeConflict, Reversion, Session, SessionConflict, SessionError
@@ -160,9 +159,7 @@ def _replaced(session: Session, done: Reversion) -> list[list[object]]:
 
     A slice without paths has no digest, so the number of the newest record is included instead.
     """
-    trees = Trees(session)
-    names = [None, *sorted(external_trees(session).trees)]
-    whole = {name: trees.at(session, name) for name in names}
+    whole = Trees(session).all(session)
     found: list[list[object]] = []
     for path in sorted({path for change in done.changes for path in (change.path, change.source) if path is not None}):
         if not path.startswith("/"):

@@ -16,7 +16,6 @@ from weakfs.history.timeline_rows import RowChanges, TimelineRow, changes_betwee
 from weakfs.history.tree_patch import FileChange
 from weakfs.history.trees import Trees
 from weakfs.reducers import FileTree
-from weakfs.reducers.external_trees import external_trees
 from weakfs.reducers.merging.line_merge import common_ends
 from weakfs.reducers.tree.leaf import MODE, Leaf, content_of, is_file, is_link
 from weakfs.reducers.tree.node import walk
@@ -216,13 +215,12 @@ class _Page:
         return changes
 
     def _whole(self, view: SessionView) -> object:
-        names = [None, *sorted(external_trees(view).trees)]
-        trees = [(name, self.trees.at(view, name)) for name in names]
-        if not self._fits(sum(tree.node_count for _, tree in trees)):
+        trees = self.trees.all(view)
+        if not self._fits(sum(tree.node_count for tree in trees.values())):
             return None
         return [
             self._entry(view, name, path, leaf)
-            for name, tree in trees
+            for name, tree in trees.items()
             for path, leaf in walk(tree)
             if type(leaf) is not FileTree
         ]

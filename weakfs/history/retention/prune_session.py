@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from attrs import evolve
 
@@ -120,10 +120,4 @@ def _apply(line: Timeline, rules: Rules, cut: _Cut, retention: Retention) -> Non
 
 
 def _number_of_calls(line: Timeline, rules: Rules) -> int:
-    return sum(len(line.logs.get(tag, ())) for tag in _call_tags(rules))
-
-
-def _call_tags(rules: Rules) -> Iterator[str]:
-    for declaration in rules.registry.slices:
-        if declaration.holds_calls and declaration.cls in rules.by_type:
-            yield rules.by_type[declaration.cls].tag
+    return sum(len(line.logs.get(tag, ())) for tag in rules.call_tags)

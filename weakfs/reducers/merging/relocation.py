@@ -63,6 +63,15 @@ class _Version:
         return self.path(entry) is not None and self.place(entry) != base.place(entry)
 
 
+class _Trees:
+    """The trees to which moved entries are being added."""
+
+    def __init__(self, cut: list[FileTree]) -> None:
+        self.now, self.cut = cut, tuple(cut)
+        # The entries of the base that moved entries replaced, by path.
+        self.replaced: dict[str, Node] = {}
+
+
 class Relocation:
     """The merged places of moved entries. `trees` are base, ours and theirs with each such entry at its merged path."""
 
@@ -204,25 +213,19 @@ class Relocation:
     def _relocated(self) -> Trees | None:
         """Return the trees with moved entries at their merged paths, or `None` if a collision undid a move."""
         merged = {entry: self._merged_path(entry) for entry in self._sides if entry not in self._dropped}
-        trees: list[FileTree] = []
-        taken: list[list[tuple[str, str, Id, Node]]] = []
-        for number, version in enumerate(self._versions):
-            tree, parts = self._cut(number, version, merged)
-            trees.append(tree)
-            taken.append(parts)
+        cut = [self._cut(number, version, merged) for number, version in enumerate(self._versions)]
+        taken = [parts for _, parts in cut]
+        trees = _Trees([tree for tree, _ in cut])
         self._back = [{to: source for source, to, _, _ in parts} for parts in taken]
-        cut = (trees[BASE], trees[OURS], trees[THEIRS])
-        # The entries of the base that moved entries replaced, by path.
-        replaced: dict[str, Node] = {}
         for number in (BASE, OURS, THEIRS):
             roots: dict[str, Id] = {}
             for _, path, entry, node in sorted(taken[number], key=lambda part: (part[1].count("/"), part[1])):
-                grafted = self._grafted(number, trees, cut, path, entry, node, roots, replaced)
+                grafted = self._grafted(number, trees, path, entry, node, roots)
                 if grafted is None:
                     return None
-                trees[number] = grafted
+                trees.now[number] = grafted
                 roots[path] = entry
-        return trees[BASE], trees[OURS], trees[THEIRS]
+        return trees.now[BASE], trees.now[OURS], trees.now[THEIRS]
 
     def _cut(
         self, number: int, version: _Version, merged: Mapping[Id, str]
@@ -257,18 +260,10 @@ class Relocation:
         return path
 
     def _grafted(
-        self,
-        number: int,
-        trees: list[FileTree],
-        cut: Trees,
-        path: str,
-        entry: Id,
-        node: Node,
-        roots: Mapping[str, Id],
-        replaced: dict[str, Node],
+        self, number: int, trees: _Trees, path: str, entry: Id, node: Node, roots: Mapping[str, Id]
     ) -> FileTree | None:
         """Put an entry at its merged path. Directories with the same name unite; other collisions are conflicts."""
-        tree = trees[number]
+        tree = trees.now[number]
         side = self._sides[entry]
         stack = [(path, node)]
         while stack:
@@ -283,8 +278,8 @@ class Relocation:
                 stack += [(f"{here}/{name}", child) for name, child in maps.items(part._children)]
             else:
                 if number == BASE and here == path and here not in roots:
-                    replaced[here] = there
-                choice = self._collided(number, trees, cut, here, entry, there, part, replaced)
+                    trees.replaced[here] = there
+                choice = self._collided(number, trees, here, entry, there, part)
                 if choice == side:
                     other = roots.get(here)
                     if number != BASE and other is not None and self._sides[other] != side:
@@ -296,28 +291,18 @@ class Relocation:
                     return None
         return tree
 
-    def _collided(
-        self,
-        number: int,
-        trees: list[FileTree],
-        cut: Trees,
-        path: str,
-        entry: Id,
-        there: Node,
-        part: Node,
-        replaced: dict[str, Node],
-    ) -> Side:
+    def _collided(self, number: int, trees: _Trees, path: str, entry: Id, there: Node, part: Node) -> Side:
         """Return the side whose entry gets a name that entries of both sides claim."""
         side = self._sides[entry]
         segments = segments_of(path)
         if number == BASE:
             return side
-        base = replaced.get(path)
+        base = trees.replaced.get(path)
         if base is not None and equal(base, there) and SIDES[number - 1] != side:
             return side
-        if equal(there, find(cut[1 + SIDES.index(side)], segments)):
+        if equal(there, find(trees.cut[1 + SIDES.index(side)], segments)):
             return side
-        nodes = [base, find(trees[OURS], segments), find(trees[THEIRS], segments)]
+        nodes = [base, find(trees.now[OURS], segments), find(trees.now[THEIRS], segments)]
         mover = 1 + SIDES.index(side)
         nodes[mover] = nodes[mover] if nodes[mover] is not None and mover != number else part
         nodes[3 - mover] = there if mover != number else nodes[3 - mover]

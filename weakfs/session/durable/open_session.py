@@ -260,9 +260,7 @@ def _read(
 
 def copy_session(source: SessionState, target: SessionState) -> None:
     """Store a copy of a session as another one, which was just opened; see `Session.copy_to`."""
-    with source.lock:
-        rules, line, header = source._parts()
-        line = line.copy()
+    rules, line, header = source._parts()
     log = target._log
     if log is None or log.head:
         raise SessionError(

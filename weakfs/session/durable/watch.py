@@ -38,33 +38,25 @@ def _check_stored(session: SessionState) -> None:
 
 
 def _records(session: SessionState, refresh: Callable[[], object], timeout: float | None, seq: int) -> Iterator[Record]:
+    log = session._log
+    assert log is not None
+    last = monotonic()
     try:
-        for record in _followed(session, refresh, timeout, seq):
-            seq = record.seq
-            yield record
+        while not log.is_closed:
+            refresh()
+            for record in session.records.since(seq):
+                seq, last = record.seq, monotonic()
+                yield record
+            left = STEP if timeout is None else min(STEP, last + timeout - monotonic())
+            if left <= 0:
+                return
+            log.store.wait(log.stream, log.head, left)
     except (SessionClosed, StorageError):
         if session._closed is None:
             raise
     if session._closed is not None:
         # Recorded before it was closed.
         yield from session.records.since(seq)
-
-
-def _followed(
-    session: SessionState, refresh: Callable[[], object], timeout: float | None, seq: int
-) -> Iterator[Record]:
-    log = session._log
-    last = monotonic()
-    while log is not None and not log.is_closed:
-        refresh()
-        for record in session.records.since(seq):
-            seq = record.seq
-            last = monotonic()
-            yield record
-        left = STEP if timeout is None else min(STEP, last + timeout - monotonic())
-        if left <= 0:
-            return
-        log.store.wait(log.stream, log.head, left)
 
 
 async def _arecords(
@@ -80,8 +72,7 @@ async def _arecords(
         while not log.is_closed:
             await refresh()
             for record in session.records.since(seq):
-                seq = record.seq
-                last = monotonic()
+                seq, last = record.seq, monotonic()
                 yield record
             left = STEP if timeout is None else min(STEP, last + timeout - monotonic())
             if left <= 0:

@@ -6,6 +6,7 @@ The checksum has been verified before, in `session_file`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import starmap
 from typing import Any
 
@@ -15,9 +16,9 @@ from weakfs.session.codec.blob_table import Json, read_blobs
 from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoder import Reading
 from weakfs.session.codec.expansion_limit import Expansion
-from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
+from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.files.document_sections import Section
-from weakfs.session.files.fields import Fields
+from weakfs.session.files.fields import Fields, shape_of
 from weakfs.session.files.record_reader import RecordReader
 from weakfs.session.history.keyframes import Mark, PackedMark, packed_mark
 from weakfs.session.history.loaded_past import Past
@@ -53,7 +54,7 @@ class LoadedDocument:
         for number, row in enumerate(fields.take("installed", list)):
             self._installed(row, f"$.installed[{number}]")
         self._dropped = fields.take("dropped", int)
-        self._records = RecordReader(self._reading, self._shape, expansion, self._dropped)
+        self._records = RecordReader(self._reading, partial(shape_of, self.rules.registry), expansion, self._dropped)
         self._records.read(fields.take("records", list, Section))
         self._slices: list[tuple[str, str, Log[Any]]] = []
         for number, row in enumerate(fields.take("slices", list, Section)):
@@ -118,14 +119,6 @@ class LoadedDocument:
             marks.append(last)
         return Log(marks)
 
-    def _shape(self, tag: Json, where: str) -> Shape:
-        if type(tag) is not str:
-            raise SessionFileError(f"expected a tag as text, not {tag!r:.60}", where=where)
-        try:
-            return self.rules.registry.shape(tag)
-        except UnknownType as error:
-            raise UnknownTag(str(error), where=where) from None
-
     def _installed(self, row: Json, where: str) -> None:
         fields = Fields(row, where)
         tag, kind = fields.take("tag", str), fields.take("kind", str)
@@ -136,7 +129,7 @@ class LoadedDocument:
         fields.done()
 
     def _install(self, tag: str, kind: str, where: str) -> Shape:
-        shape = self._shape(tag, f"{where}.tag")
+        shape = shape_of(self.rules.registry, tag, f"{where}.tag")
         if kind not in ("state", "log"):
             raise SessionFileError(f"expected 'state' or 'log', not {kind!r:.60}", where=f"{where}.kind")
         if tag in self._succeeded:

@@ -63,7 +63,6 @@ class Document:
         self._equals: list[Log[Any]] = []
         self._by_items: dict[tuple[str, bytes], int] = {}
         self._last_log: dict[str, tuple[int, Log[Any], Hash]] = {}
-        self._columns_of: dict[str, Columns | None] = {}
         # The packed values that keyframes share.
         self._unpacked: dict[int, Any] = {}
         # The records of the document, and the numbers of the records whose events a LOG slice may hold: by tag, and for
@@ -151,7 +150,7 @@ class Document:
         events: dict[str, Json] = {}
         in_turn: dict[str, Iterator[Json]] = {}
         for tag, fields in stretch.fields.items():
-            columns = self._columns(tag)
+            columns = Columns.of(self._rules.registry.shape(tag))
             is_plain = columns is not None and columns.fit(fields)
             if columns is not None and is_plain and columns.largest(fields) <= SMALL:
                 events[tag] = columns.write_columns(fields, blobs)
@@ -173,11 +172,6 @@ class Document:
             row["cause"] = stretch.causes
         row["events"] = events
         return orjson.dumps(row, option=AS_IT_IS)
-
-    def _columns(self, tag: str) -> Columns | None:
-        if tag not in self._columns_of:
-            self._columns_of[tag] = Columns.of(self._rules.registry.shape(tag))
-        return self._columns_of[tag]
 
     def _one_by_one(self, tag: str, stretch: RecordColumns, columns: Columns | None, where: str) -> Iterator[Json]:
         """Yield the events of one type, each written in its turn."""
@@ -307,7 +301,7 @@ class Document:
     def _items(self, spec: SliceSpec, values: Sequence[Any], where: str, start: int) -> Iterator[Json]:
         """Yield the values of a slice as JSON: a field at a time if there are many and they are plain."""
         shape = self._rules.registry.by_type.get(spec.cls)
-        columns = self._columns(spec.tag) if len(values) >= MANY and shape is not None else None
+        columns = Columns.of(shape) if len(values) >= MANY and shape is not None else None
         if columns is not None and shape is not None and all(type(value) is spec.cls for value in values):
             rows = list(map(shape.pack, values))
             if columns.fit(list(zip(*rows, strict=True))):
@@ -321,14 +315,7 @@ class Document:
         return {"seq": mark.seq, "state": self.table(mark.state), "logs": self.table(mark.logs)}
 
     def _snapshot(self, entry: SnapshotEntry) -> Json:
-        row: dict[str, Json] = {
-            "id": entry.snapshot_id,
-            "number": entry.number,
-            "seq": entry.seq,
-            "at": entry.at,
-            "tag": entry.tag,
-            "state": self.table(entry.state),
-        }
+        row = entry.row(self.table(entry.state))
         if entry.externals:
             where = f"the snapshot {entry.snapshot_id!r}"
             row["externals"] = self._writing.value(entry.externals, tuple, where)

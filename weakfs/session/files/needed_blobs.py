@@ -15,17 +15,15 @@ from weakfs.session.blobs.blob import Indexed, Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.scalars import ATOMS
 from weakfs.session.errors import MissingBlob
-from weakfs.session.events import Merged, RolledBack
+from weakfs.session.events import STATE_PLACES
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
-from weakfs.session.slices.tags import fields_of, tag_of
+from weakfs.session.slices.tags import fields_of
 from weakfs.session.slices.type_registry import Registry
 
 # Types that cannot hold a reference to a stored blob.
 PLAIN: frozenset[type] = frozenset({*ATOMS, bytes})
 # Types that may themselves refer to a stored blob.
 HELD: frozenset[type] = frozenset({Stored, Rope})
-# The events whose tables hold values from earlier records.
-TELLING: frozenset[str] = frozenset({tag_of(RolledBack), tag_of(Merged)})
 
 
 @runtime_checkable
@@ -51,7 +49,7 @@ def check_contents(registry: Registry, line: Timeline, *, behind: int = 0, read_
         needs.check((base.state, base.logs), partial("the state before record {}".format, base.seq + 1))
     behind = max(behind, line.dropped)
     for seq, row in enumerate(line.rows.since(behind - line.dropped), behind + 1):
-        if row[2] not in TELLING:
+        if row[2] not in STATE_PLACES:
             needs.check(row[3], partial("record {} ({})".format, seq, row[2]))
     for entry in ordered_snapshots(line):
         needs.check((entry.state, entry.externals), partial("the snapshot {!r}".format, entry.tag or entry.snapshot_id))

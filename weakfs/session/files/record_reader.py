@@ -21,9 +21,9 @@ from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoder import Reading
 from weakfs.session.codec.expansion_limit import Expansion
 from weakfs.session.errors import SessionFileError
+from weakfs.session.events import STATE_PLACES
 from weakfs.session.files.document_sections import Section, parts_of
 from weakfs.session.files.fields import Fields
-from weakfs.session.files.needed_blobs import TELLING
 from weakfs.session.history.packed_rows import (
     LOOSE,
     PackedRecords,
@@ -68,7 +68,6 @@ class RecordReader:
     # The numbers of the records of one type in a stretch, for those that slices refer to.
     _numbers: dict[tuple[int, str], Sequence[int]] = field(factory=dict, init=False)
     _waiting: list[Waiting] = field(factory=list[Waiting], init=False)
-    _columns: dict[str, Columns | None] = field(factory=dict, init=False)
     _recent: dict[str, Recent] = field(factory=dict[str, Recent], init=False)
 
     def read(self, records: list[Json] | Section) -> None:
@@ -136,7 +135,7 @@ class RecordReader:
 
     def _numbers_near(self, tag: str, number: Json) -> tuple[int, Sequence[int]]:
         """Return the stretch that would hold a record, and the numbers of the records of one type there."""
-        index = bisect_right(self._firsts, number) - 1 if type(number) is int and tag not in TELLING else -1
+        index = bisect_right(self._firsts, number) - 1 if type(number) is int and tag not in STATE_PLACES else -1
         if index < 0 or tag not in self._types[index]:
             return index, ()
         own = self._numbers.get((index, tag))
@@ -214,21 +213,16 @@ class RecordReader:
         self.tags.update(stretch.fields)
         place = len(self._stretches) - LOOSE - 2
         old = self._stretches[place] if place >= 0 else None
-        if isinstance(old, RecordColumns) and TELLING.isdisjoint(old.fields):
+        if isinstance(old, RecordColumns) and STATE_PLACES.keys().isdisjoint(old.fields):
             self._stretches[place] = old.packed(self._recent.setdefault("", Recent()), pack_columns)
 
     def _is_full(self, place: int) -> bool:
         """Return whether no record will be added to a stretch."""
         return place < len(self._stretches) - 1 or not self.seq % STRETCH
 
-    def _columns_of(self, shape: Shape) -> Columns | None:
-        if shape.tag not in self._columns:
-            self._columns[shape.tag] = Columns.of(shape)
-        return self._columns[shape.tag]
-
     def _columns_of_events(self, shape: Shape, written: dict[str, Json], count: int, where: str) -> list[Sequence[Any]]:
         """Read the events of one type, a field at a time."""
-        columns = self._columns_of(shape)
+        columns = Columns.of(shape)
         if columns is not None:
             read = columns.read_columns(written, count, self.reading.blobs, self.expansion)
             if read is not None:
@@ -256,10 +250,10 @@ class RecordReader:
         self, stretch: RecordColumns, shape: Shape, events: list[Json], wheres: list[str]
     ) -> list[Sequence[Any]]:
         """Read the events of one type, each of which is an object. Those that hold a state are read later."""
-        if shape.tag in TELLING:
+        if shape.tag in STATE_PLACES:
             self._waiting.append(Waiting(stretch, shape, events, wheres))
             return []
-        columns = self._columns_of(shape)
+        columns = Columns.of(shape)
         read = columns.read(events, self.reading.blobs, self.expansion) if columns is not None else None
         return self._one_by_one(shape, events, wheres) if read is None else list(zip(*read, strict=True))
 

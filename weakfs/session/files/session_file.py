@@ -28,10 +28,8 @@ from weakfs.session.files.fields import Fields
 from weakfs.session.files.file_head import checked, is_intact, is_rewritten, with_head
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import JsonObject
-from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Missing, SaveReport
-from weakfs.session.slices.event_reducers import Rules
-from weakfs.session.state import SessionState
+from weakfs.session.state import Parts, SessionState
 
 # Enough bytes to tell one document from another, since they include the checksum.
 HEAD = 128
@@ -46,23 +44,14 @@ logger = logging.getLogger("weakfs.session")
 
 def save_session(session: SessionState, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
     """Write a session to a file; see `Session.save`."""
-    with session.lock:
-        rules, line, header = session._parts()
-        line = line.copy()
+    parts = session._parts()
     with garbage_collection_paused():
         # The document is gone when this returns, so the collector never visits it.
-        return _save(session, rules, line, header, path, embed=embed)
+        return _save(session, parts, path, embed=embed)
 
 
-def _save(
-    session: SessionState,
-    rules: Rules,
-    line: Timeline,
-    header: Mapping[str, Any],
-    path: str | PathLike[str],
-    *,
-    embed: bool,
-) -> SaveReport:
+def _save(session: SessionState, parts: Parts, path: str | PathLike[str], *, embed: bool) -> SaveReport:
+    rules, line, header = parts
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     target = os.path.realpath(_name_of(path, "save to"))
     made = Document(rules, embed=embed, others=others, folder=os.path.dirname(target))
@@ -84,14 +73,13 @@ def _save(
 
 def session_bytes(session: SessionState) -> bytes:
     """Return a session as the bytes of a self-contained session file; see `Session.to_bytes`."""
-    with session.lock:
-        rules, line, header = session._parts()
-        line = line.copy()
+    parts = session._parts()
     with garbage_collection_paused():
-        return _bytes_of(session, rules, line, header)
+        return _bytes_of(session, parts)
 
 
-def _bytes_of(session: SessionState, rules: Rules, line: Timeline, header: Mapping[str, Any]) -> bytes:
+def _bytes_of(session: SessionState, parts: Parts) -> bytes:
+    rules, line, header = parts
     others = [one.contents for one in session.attached if isinstance(one, HoldsContents)]
     made = Document(rules, embed=True, others=others)
     with _explained(session, made):
@@ -252,20 +240,16 @@ class _Read:
 
     def __init__(self, session: SessionState, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
         is_unchanged = is_intact(data)
-        pools = [pool.section for pool in session._parts()[0].registry.pools]
+        pools = [pool.section for pool in session.registry.pools]
         document = sections_of(data, pools) if is_unchanged and len(data) >= LARGE else None
         document = checked(_parsed(data) if document is None else document)
         fields = Fields(document, "$")
         fields.take("format", str)
         fields.take("version", int)
         checksum = fields.take("sha256", str)
-        self._header = {
-            "session_id": fields.take("session_id", str),
-            "origin_id": fields.take("origin_id", str),
-            "counter": fields.take("counter", int),
-        }
+        self._header = fields.header()
         try:
-            loaded = LoadedDocument(session._parts()[0], fields, folder or _Nowhere(), expansion)
+            loaded = LoadedDocument(session._rules, fields, folder or _Nowhere(), expansion)
             loaded.close()
             fields.done()
         except (RecursionError, MemoryError, OverflowError) as error:

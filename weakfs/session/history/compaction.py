@@ -30,9 +30,8 @@ def compact(line: Timeline, rules: Rules, keep: int, keep_calls: int | None) -> 
         line.base = base
         line.externals = pmap({seq: kept for seq, kept in line.externals.items() if seq >= base.seq})
     if keep_calls is not None:
-        for declaration in rules.registry.slices:
-            if declaration.holds_calls and declaration.cls in rules.by_type:
-                _shorten(line, rules.by_type[declaration.cls].tag, keep_calls)
+        for tag in rules.call_tags:
+            _shorten(line, tag, keep_calls)
     return count
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from pyrsistent import PMap, pmap
 
 from weakfs.class_decorators import define
+from weakfs.session.codec.blob_table import Json
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 
@@ -28,6 +29,11 @@ class SnapshotEntry:
     def age(self) -> tuple[int, str]:
         """The sort key of snapshots, oldest first."""
         return self.number, self.snapshot_id
+
+    def row(self, state: Json) -> dict[str, Json]:
+        """Return the snapshot as JSON, except for its external snapshots; `state` is its state as JSON."""
+        own = {"id": self.snapshot_id, "number": self.number, "seq": self.seq, "at": self.at, "tag": self.tag}
+        return {**own, "state": state}
 
 
 @define(eq=False)

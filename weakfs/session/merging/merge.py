@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
-from attrs import evolve, fields
+from attrs import evolve
 
 from weakfs.session.conflicts.conflict_types import ConflictEntry, MergedPath
 from weakfs.session.errors import MergeConflict
-from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceSeeded
+from weakfs.session.events import SLICE_EVENTS, STATE_PLACES, Merged, SliceAppended, SliceSeeded
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.reduction import Row, changed, event_of
@@ -28,8 +28,6 @@ from weakfs.session.slices.type_registry import Shape
 
 # The events that change one slice, by its tag.
 DIRECT = {tag_of(type_) for type_ in SLICE_EVENTS}
-# The events that hold a state, with its position among the fields.
-WITH_STATE = {tag_of(type_): [field.name for field in fields(type_)].index("state") for type_ in (RolledBack, Merged)}
 
 
 def merge_states(rules: Rules, sides: Sides) -> Table:
@@ -237,8 +235,8 @@ def renumbered_row(rules: Rules, row: Row, renumbering: Renumbering) -> Row:
     at, cause, tag, values = row
     shape = rules.registry.shape(tag)
     mapped = _mapped(shape, values, renumbering)
-    if tag in WITH_STATE:
-        place = WITH_STATE[tag]
+    if tag in STATE_PLACES:
+        place = STATE_PLACES[tag]
         mapped = (*mapped[:place], renumbered_table(rules, mapped[place], renumbering), *mapped[place + 1 :])
     elif shape.cls is SliceAppended:
         mapped = (values[0], _renumbered(rules, values[1], renumbering))

@@ -14,9 +14,8 @@ from attrs import evolve, field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.session.errors import MergeConflict, MissingBlob, SessionError
-from weakfs.session.events import Merged, RolledBack
+from weakfs.session.events import STATE_PLACES, Merged, RolledBack
 from weakfs.session.files.document_writer import Document
-from weakfs.session.files.needed_blobs import TELLING
 from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
@@ -134,7 +133,7 @@ class Rebuilding:
         for entry in ordered_snapshots(self.line):
             self._comparison.learn(entry.state)
         for row in self._rows:
-            if row[2] in TELLING:
+            if row[2] in STATE_PLACES:
                 event = event_of(self.rules, row)
                 self._comparison.learn(event.state)
                 self._wanted.add(event.target if isinstance(event, RolledBack) else event.base)
@@ -314,7 +313,7 @@ class Rebuilding:
 
     def _goes_back(self, row: Row, base: int) -> bool:
         """Return whether a branch ended where it began, like a failed transaction."""
-        event = event_of(self.rules, row) if row[2] in TELLING else None
+        event = event_of(self.rules, row) if row[2] in STATE_PLACES else None
         return isinstance(event, RolledBack) and event.snapshot_id is None and event.target == base
 
     def _branch(self, seq: int, state: Table, block: Sequence[Row]) -> Branch:

@@ -53,6 +53,12 @@ class Rules:
         return tuple(shape.tag for shape in found if shape is not None)
 
     @property
+    def call_tags(self) -> list[str]:
+        """The tags of the LOG slices whose values belong to calls."""
+        every = (self.by_type.get(one.cls) for one in self.registry.slices if one.holds_calls)
+        return [spec.tag for spec in every if spec is not None]
+
+    @property
     def calls(self) -> dict[str, tuple[int, int]]:
         """The events that end a call: by tag, the positions of the fields with the call's first and last record."""
         every = (self.registry.by_type.get(one.cls) for one in self.registry.slices if one.holds_calls)
@@ -176,24 +182,14 @@ class _Draft:
     ) -> SliceSpec:
         """Add a slice type and its marked reducers. See `Rules.install`."""
         known = self.by_type.get(type_)
-        if known is not None:
-            return self._reinstall(known, tag, kind, initial, merge)
-        tag = tag or tag_of(type_)
-        self.registry = self.registry.with_tags({tag: type_})
-        spec = SliceSpec.declared(type_, tag, kind=kind, initial=initial, merge=merge)
-        self._put(spec)
-        for event, reducer in marked_reducers(type_):
-            self.add_reducer(spec, event, reducer)
-        return spec
-
-    def _reinstall(
-        self,
-        known: SliceSpec,
-        tag: str | None,
-        kind: Kind | None,
-        initial: object,
-        merge: Merge | WholeMerge | StateMerge | None,
-    ) -> SliceSpec:
+        if known is None:
+            tag = tag or tag_of(type_)
+            self.registry = self.registry.with_tags({tag: type_})
+            spec = SliceSpec.declared(type_, tag, kind=kind, initial=initial, merge=merge)
+            self._put(spec)
+            for event, reducer in marked_reducers(type_):
+                self.add_reducer(spec, event, reducer)
+            return spec
         if (tag or known.tag) != known.tag or (kind or known.kind) != known.kind:
             raise ValueError(
                 f"cannot install {known.cls.__name__} as {tag or known.tag!r} of kind {kind or known.kind!r}: it is "

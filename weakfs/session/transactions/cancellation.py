@@ -92,25 +92,20 @@ async def in_own_thread(work: Callable[[], object]) -> None:
     Raises what the function raises, or else `CancelledError` if the task was cancelled.
     """
     import asyncio
+    from concurrent.futures import Future
 
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def settle(error: BaseException | None) -> None:
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
+    ending = Future[None]()
 
     def run() -> None:
         try:
             work()
         except BaseException as error:
-            loop.call_soon_threadsafe(settle, error)
+            ending.set_exception(error)
         else:
-            loop.call_soon_threadsafe(settle, None)
+            ending.set_result(None)
 
     Thread(target=run, name="weakfs-cancel", daemon=True).start()
+    done = asyncio.wrap_future(ending)
     cancelled = await ended(done)
     done.result()
     if cancelled is not None:

@@ -9,23 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from weakfs.storage.event_store import AsyncEventStore, EventStore
+    from weakfs.session.transactions.store_requests import Operation
+    from weakfs.storage.event_store import EventStore
 
 T = TypeVar("T")
 
 
-class Operation(Protocol):
-    """One operation on an event store."""
-
-    def run(self, store: EventStore) -> object: ...
-    async def arun(self, store: AsyncEventStore) -> object: ...
-
-
 # Each operation that is yielded gets its result sent back, or its error thrown.
-Steps = Generator[Operation, Any, T]
+Steps = Generator["Operation", Any, T]
 
 
 def run(steps: Steps[T], store: EventStore) -> T:

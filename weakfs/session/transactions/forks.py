@@ -97,10 +97,7 @@ class Forks(Transactions):
                         resolver=resolver,
                     )
                 return resolver.report()
-            known = self._rules
-            self._rules = known.joined(fork._rules)
-            if self._rules is not known:
-                self._rules_changed(known)
+            self._use_rules(self._rules.joined(fork._rules))
             # Prepared on a copy and assigned in one step, together with the fork's new base.
             merged = line.copy()
             base = fork._base

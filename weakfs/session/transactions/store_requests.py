@@ -1,15 +1,30 @@
-"""The operations on an event store that commits consist of, each with its synchronous and asynchronous form."""
+"""The operations on an event store that commits consist of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from weakfs.class_decorators import frozen
 from weakfs.storage.event_store import AsyncEventStore, Checkpoint, EventStore, Frame, Lease
 
 
+class Operation:
+    """One operation on an event store."""
+
+    __slots__ = ()
+
+    def run(self, store: Any) -> Any:
+        """Perform the operation. The methods of an asynchronous store return awaitables instead of results."""
+        raise NotImplementedError
+
+    async def arun(self, store: AsyncEventStore) -> object:
+        """Perform the operation with an asynchronous store."""
+        return await self.run(store)
+
+
 @frozen
-class Append:
+class Append(Operation):
     """Append frames; the result is the number of the last one."""
 
     stream: str
@@ -21,12 +36,9 @@ class Append:
     def run(self, store: EventStore) -> int:
         return store.append(self.stream, self.expected, self.frames, contents=self.contents, fencing=self.fencing)
 
-    async def arun(self, store: AsyncEventStore) -> int:
-        return await store.append(self.stream, self.expected, self.frames, contents=self.contents, fencing=self.fencing)
-
 
 @frozen
-class Read:
+class Read(Operation):
     """Read the frames after a given one; a synchronous store reads them while they are iterated over."""
 
     stream: str
@@ -41,7 +53,7 @@ class Read:
 
 
 @frozen
-class Head:
+class Head(Operation):
     """Ask for the number of the newest frame."""
 
     stream: str
@@ -49,12 +61,9 @@ class Head:
     def run(self, store: EventStore) -> int:
         return store.head(self.stream)
 
-    async def arun(self, store: AsyncEventStore) -> int:
-        return await store.head(self.stream)
-
 
 @frozen
-class Wait:
+class Wait(Operation):
     """Wait up to `timeout` seconds for a frame after a given one; the result is the number of the newest frame."""
 
     stream: str
@@ -64,26 +73,20 @@ class Wait:
     def run(self, store: EventStore) -> int:
         return store.wait(self.stream, self.after, self.timeout)
 
-    async def arun(self, store: AsyncEventStore) -> int:
-        return await store.wait(self.stream, self.after, self.timeout)
-
 
 @frozen
-class PutContents:
+class PutContents(Operation):
     """Store contents by digest."""
 
     stream: str
     contents: Mapping[str, bytes]
 
     def run(self, store: EventStore) -> None:
-        store.put_contents(self.stream, self.contents)
-
-    async def arun(self, store: AsyncEventStore) -> None:
-        await store.put_contents(self.stream, self.contents)
+        return store.put_contents(self.stream, self.contents)
 
 
 @frozen
-class GetContents:
+class GetContents(Operation):
     """Read contents by digest."""
 
     stream: str
@@ -92,12 +95,9 @@ class GetContents:
     def run(self, store: EventStore) -> dict[str, bytes]:
         return store.get_contents(self.stream, self.digests)
 
-    async def arun(self, store: AsyncEventStore) -> dict[str, bytes]:
-        return await store.get_contents(self.stream, self.digests)
-
 
 @frozen
-class GetCheckpoint:
+class GetCheckpoint(Operation):
     """Read the newest checkpoint."""
 
     stream: str
@@ -105,12 +105,9 @@ class GetCheckpoint:
     def run(self, store: EventStore) -> Checkpoint | None:
         return store.get_checkpoint(self.stream)
 
-    async def arun(self, store: AsyncEventStore) -> Checkpoint | None:
-        return await store.get_checkpoint(self.stream)
-
 
 @frozen
-class ListStreams:
+class ListStreams(Operation):
     """List the first streams."""
 
     limit: int
@@ -118,12 +115,9 @@ class ListStreams:
     def run(self, store: EventStore) -> list[str]:
         return store.streams(limit=self.limit)
 
-    async def arun(self, store: AsyncEventStore) -> list[str]:
-        return await store.streams(limit=self.limit)
-
 
 @frozen
-class TakeLease:
+class TakeLease(Operation):
     """Take or renew a lease."""
 
     stream: str
@@ -133,18 +127,12 @@ class TakeLease:
     def run(self, store: EventStore) -> Lease:
         return store.lease(self.stream, self.owner, self.seconds)
 
-    async def arun(self, store: AsyncEventStore) -> Lease:
-        return await store.lease(self.stream, self.owner, self.seconds)
-
 
 @frozen
-class ReleaseLease:
+class ReleaseLease(Operation):
     """Release a lease."""
 
     lease: Lease
 
     def run(self, store: EventStore) -> None:
-        store.release(self.lease)
-
-    async def arun(self, store: AsyncEventStore) -> None:
-        await store.release(self.lease)
+        return store.release(self.lease)

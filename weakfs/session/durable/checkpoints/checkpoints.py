@@ -303,11 +303,7 @@ class Checkpointing:
         fields = Fields(document, "$")
         fields.take("format", str)
         fields.take("version", int)
-        header = {
-            "session_id": fields.take("session_id", str),
-            "origin_id": fields.take("origin_id", str),
-            "counter": fields.take("counter", int),
-        }
+        header = fields.header()
         self.history.take_over(fields.take("index", dict))
         self.states.entries = [StatesEntry(*entry) for entry in fields.take("states", list)]
         marks = tuple(MarkEntry(*entry) for entry in fields.take("marks", list))

@@ -22,10 +22,10 @@ from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.frames.frame_blobs import INLINE
 from weakfs.session.durable.frames.stream_history import StoredEvents, StoredRecords, StreamHistory, stretches
 from weakfs.session.errors import SessionFileError
-from weakfs.session.events import Merged, RolledBack
+from weakfs.session.events import STATE_PLACES
 from weakfs.session.files.document_reader import LoadedDocument
 from weakfs.session.files.document_writer import Document
-from weakfs.session.files.fields import Fields
+from weakfs.session.files.fields import Fields, shape_of
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.loaded_past import Past
@@ -35,12 +35,9 @@ from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.log import STRETCH, Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
-from weakfs.session.slices.tags import tag_of
 
 FORMAT = "weakfs-checkpoint"
 VERSION = 1
-# The events that contain a state, and its position among their fields.
-STATES = {tag_of(RolledBack): 2, tag_of(Merged): 3}
 
 
 class CheckpointBlobs(Blobs):
@@ -120,7 +117,11 @@ class StateDocument(Document):
 
     def states_of(self, first: int, rows: Iterable[Row]) -> list[Json]:
         """Return the states in records, each with its record's number."""
-        return [[seq, self.table(row[3][STATES[row[2]]])] for seq, row in enumerate(rows, first) if row[2] in STATES]
+        return [
+            [seq, self.table(row[3][STATE_PLACES[row[2]]])]
+            for seq, row in enumerate(rows, first)
+            if row[2] in STATE_PLACES
+        ]
 
     def mark(self, line: Timeline, runs: Mapping[str, EventRun]) -> tuple[bytes, dict[str, int]]:
         """Return the document of a keyframe, and the lengths of the LOG slices that are not in it."""
@@ -232,7 +233,7 @@ class LoadedCheckpoint(LoadedDocument):
     def _with_events(self, logs: Table, runs: dict[str, Json], heads: dict[str, Json]) -> Table:
         """Add the values in heads, and those that are events of the history."""
         for tag, (head, first, count) in runs.items():
-            shape = self._shape(tag, "$.events")
+            shape = shape_of(self.rules.registry, tag, "$.events")
             values = logs.get(shape.tag, Log[Any]())
             events = [
                 StoredEvents(self._history, shape.tag, start, size) for start, size in stretches(first, count, STRETCH)

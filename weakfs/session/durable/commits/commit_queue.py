@@ -27,8 +27,9 @@ from weakfs.session.durable.commits.refresh import retract, settled
 from weakfs.session.durable.held_lease import HeldLease
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.commit_steps import Operation, Steps
+from weakfs.session.transactions.commit_steps import Steps
 from weakfs.session.transactions.current_timeline import Transaction
+from weakfs.session.transactions.store_requests import Operation
 from weakfs.shield import ended
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import AsyncEventStore

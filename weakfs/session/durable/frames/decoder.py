@@ -25,7 +25,8 @@ from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.content_copies import COPY, ContentFromFrames, Copies, copied_digest
 from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, content_key, events_of
 from weakfs.session.durable.frames.writer import plain_fields
-from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
+from weakfs.session.errors import SessionFileError
+from weakfs.session.files.fields import shape_of
 from weakfs.session.history.reduction import Row
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.table import Table
@@ -51,25 +52,13 @@ class FrameDecoder:
     max_expansion: float | None = FACTOR
     _reading: Reading | None = field(default=None, init=False)
     _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)
-    _columns: dict[str, Columns | None] = field(factory=dict, init=False)
     # The event types that are known to be plain, and the decoder for events that cannot be read together.
     _plain: set[str] = field(factory=set[str], init=False)
     _plain_reading: Reading | None = field(default=None, init=False)
 
-    def columns(self, tag: Json) -> Columns | None:
-        """Return how plain events with a tag are read; `None` if they hold more than atoms and blobs."""
-        if tag not in self._columns:
-            self._columns[tag] = Columns.of(self.shape(tag))
-        return self._columns[tag]
-
     def shape(self, tag: Json) -> Shape:
         """Return the shape of the type with a tag. Raise `UnknownTag` if it is not registered."""
-        if type(tag) is not str:
-            raise SessionFileError(f"expected a tag as text, not {tag!r:.60}", where="$.type")
-        try:
-            return self.rules.registry.shape(tag)
-        except UnknownType as error:
-            raise UnknownTag(str(error), where="$.type") from None
+        return shape_of(self.rules.registry, tag, "$.type")
 
     def expansion(self, size: int) -> Expansion:
         """Return the expansion budget of a checkpoint, or of a document that it refers to."""
@@ -201,7 +190,7 @@ class FrameDecoder:
         self, tag: str, fields: str, events: Sequence[Json], contents: Contents, where: str, *, keep_ropes: bool = False
     ) -> Sequence[tuple[Any, ...]]:
         """Return the values of plain events of one type, whose fields have these names."""
-        columns, names = self.columns(tag), fields.split(",") if fields else []
+        columns, names = Columns.of(self.shape(tag)), fields.split(",") if fields else []
         if columns is not None:
             found = events_of(columns, names, events, contents, keep_ropes=keep_ropes)
             if found is not None:
@@ -220,7 +209,7 @@ class FrameDecoder:
 
     def _is_only_folded(self, tag: str, fields: str, events: Sequence[Json]) -> bool:
         """Return whether these events of one type are needed only when the slice that they change is read."""
-        columns, plan = self.columns(tag), self.rules.plan(tag)
+        columns, plan = Columns.of(self.shape(tag)), self.rules.plan(tag)
         if columns is None:
             return False
         parts = [plan.if_set, plan.if_none]

@@ -258,14 +258,7 @@ class FrameWriter:
         return write_table(rules, old, new, writing.row, pools_that_compare(rules.registry), blobs)
 
     def _snapshot(self, writing: FrameWriting, entry: SnapshotEntry) -> Json:
-        row: dict[str, Json] = {
-            "id": entry.snapshot_id,
-            "number": entry.number,
-            "seq": entry.seq,
-            "at": entry.at,
-            "tag": entry.tag,
-            "state": writing.write_state(entry.state),
-        }
+        row = entry.row(writing.write_state(entry.state))
         if entry.externals:
             row["externals"] = writing.any(entry.externals)
         return row
