@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from errno import EROFS
 from typing import TYPE_CHECKING
 
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.errors import fault
 from weakfs.fast_init import fast_init
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
@@ -14,6 +16,7 @@ from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
 from weakfs.tools.permissions.guard import guard_of, guarded
 
 if TYPE_CHECKING:
+    from weakfs.filesystem import SupportsCheckout
     from weakfs.tools.blobs import Blobs
     from weakfs.tools.permissions import Capability, Operation, PathPolicy
 
@@ -115,6 +118,29 @@ def require_filesystem(context: ToolContext) -> Filesystem:
             "there is no filesystem in this context; pass one to build_tool_context, or use a Toolset"
         )
     return context.filesystem
+
+
+def require_writable(fs: Filesystem, doing: str, who: str) -> None:
+    """Raise `PermissionError` if the files are read-only, for programs, which may change any of them."""
+    if fs.read_only:
+        raise fault(
+            PermissionError,
+            EROFS,
+            f"cannot {doing}: the filesystem is read-only and {who} may change anything; use a writable one",
+        )
+
+
+def require_checkout(fs: Filesystem, doing: str) -> SupportsCheckout:
+    """Return the filesystem; raises `ToolValidationError` if its files cannot be checked out for a program."""
+    # Imported here because most calls run no programs.
+    from weakfs.filesystem import SupportsCheckout
+
+    if not isinstance(fs, SupportsCheckout):
+        raise ToolValidationError(
+            f"cannot {doing}: its files cannot be checked out into a directory; use an InMemoryFilesystem, a "
+            f"HostFilesystem or an OverlayFilesystem"
+        )
+    return fs
 
 
 def tighter(one: int | None, other: int | None) -> int | None:

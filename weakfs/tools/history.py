@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from errno import EACCES, EROFS
+from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from attrs import evolve, field
 
@@ -40,6 +40,12 @@ _ABOUT_CONFLICT = param(
     "markers writes both"
 )
 _ABOUT_PATHS = param("only these files and directories")
+
+
+class TakeBack(Protocol):
+    """A function that undoes work, or only says what it would change."""
+
+    def __call__(self, *, preview: bool, on_conflict: OnConflict) -> Reversion: ...
 
 
 @frozen
@@ -87,28 +93,18 @@ class ReversionReceipt(Receipt):
 
 def undo_handler(params: UndoParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
     """Undo the last operations of the session, whoever made them."""
-    session = context.session
-    return _reversion(
-        context,
-        params,
-        lambda preview, on_conflict: session.undo(params.count, preview=preview, on_conflict=on_conflict),
-    )
+    return _reversion(context, params, partial(context.session.undo, params.count))
 
 
 def redo_handler(params: UndoParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
     """Redo what the last undos undid."""
-    session = context.session
-    return _reversion(
-        context,
-        params,
-        lambda preview, on_conflict: session.redo(params.count, preview=preview, on_conflict=on_conflict),
-    )
+    return _reversion(context, params, partial(context.session.redo, params.count))
 
 
 def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
     """Undo one call, and keep what came later."""
 
-    def revert(preview: bool, on_conflict: OnConflict) -> Reversion:
+    def revert(*, preview: bool, on_conflict: OnConflict) -> Reversion:
         try:
             return context.session.revert(
                 # Ids are recorded in this form.
@@ -130,12 +126,12 @@ def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResul
     """Restore the files as they were at an earlier moment."""
     is_number = params.moment.isascii() and params.moment.isdigit() and len(params.moment) <= MOST_DIGITS
     moment = int(params.moment) if is_number else params.moment
-    session, paths = context.session, _own_paths(context, params.paths)
-    return _reversion(
-        context,
-        params,
-        lambda preview, _: session.restore(moment, paths=paths, preview=preview, foreign="keep"),
-    )
+    paths = _own_paths(context, params.paths)
+
+    def restore(*, preview: bool, on_conflict: OnConflict) -> Reversion:
+        return context.session.restore(moment, paths=paths, preview=preview, foreign="keep")
+
+    return _reversion(context, params, restore)
 
 
 HISTORY_TOOLS: tuple[Tool, ...] = (
@@ -180,7 +176,7 @@ HISTORY_TOOLS: tuple[Tool, ...] = (
 def _reversion(
     context: ToolContext,
     params: UndoParams | RevertParams | RestoreParams,
-    take_back: Callable[[bool, OnConflict], Reversion],
+    take_back: TakeBack,
 ) -> ToolResult[ReversionReceipt]:
     fs, preview = require_filesystem(context), params.preview
     on_conflict = "raise" if isinstance(params, RestoreParams) else params.on_conflict
@@ -193,9 +189,9 @@ def _reversion(
     try:
         if guard is not None and (on_conflict != "raise" or context.session.attached):
             # A conflict in a forbidden file stays a conflict, whatever the resolution.
-            found = _mounted(context, take_back(True, "raise"))
+            found = _mounted(context, take_back(preview=True, on_conflict="raise"))
             guard.check_reversion(found, [entry.path for entry in found.conflicts])
-        done = _mounted(context, take_back(preview, on_conflict))
+        done = _mounted(context, take_back(preview=preview, on_conflict=on_conflict))
     except MergeConflict as error:
         if guard is None:
             raise

@@ -130,6 +130,13 @@ def test_a_vfs_section_runs_no_programs_by_default() -> None:
     assert VfsSection(session=session, tools=DEFAULT_TOOLS).tools == DEFAULT_TOOLS
 
 
+def test_a_section_without_anything_to_release_can_be_closed_too() -> None:
+    with VfsSection(session=Session(session_id="s")) as section:
+        section.filesystem.write("/a.txt", "text\n")
+    section.close()
+    assert section.filesystem.read("/a.txt").content == "text\n"
+
+
 def test_a_workspace_without_a_root_is_a_directory_that_is_removed_when_closed(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,12 +17,12 @@ from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.errors import WeakfsError
-from weakfs.filesystem import Checkout, SupportsCheckout
+from weakfs.filesystem import Checkout
 from weakfs.messages import a_type, plural
 from weakfs.shield import ended
 from weakfs.tools.calls.call import Call
 from weakfs.tools.calls.steps import Step, Steps, arun, run
-from weakfs.tools.context import require_filesystem
+from weakfs.tools.context import require_checkout, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, Undone, answer, failed, summarize
 from weakfs.tools.tool import Tool
@@ -262,12 +262,7 @@ class ExternalCall:
         """Check the call, and check out the files for it."""
         self._call._prepare()
         fs = require_filesystem(self._call.context)
-        if not isinstance(fs, SupportsCheckout):
-            raise ToolValidationError(
-                f"cannot work on {a_type(fs)} from outside: its files cannot be checked out into a directory; use an "
-                f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
-            )
-        files = fs.checkout()
+        files = require_checkout(fs, f"work on {a_type(fs)} from outside").checkout()
         self._checkout = files.__enter__()
         self._files = files
 

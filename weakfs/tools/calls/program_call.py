@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, copy_context
-from errno import EROFS
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from attrs import evolve
 
-from weakfs.errors import fault
-from weakfs.filesystem import ReadBack, SupportsCheckout
+from weakfs.filesystem import ReadBack
 from weakfs.messages import a_type
 from weakfs.shield import shielded
-from weakfs.tools.context import ToolContext, require_filesystem
-from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.context import ToolContext, require_checkout, require_filesystem, require_writable
 from weakfs.tools.results import ToolResult, Undone
 from weakfs.tools.tool import Tool
 
@@ -65,19 +62,9 @@ async def await_handler(tool: Tool, params: object, context: ToolContext, check:
 def _directory(tool: Tool, context: ToolContext) -> Iterator[str]:
     """Check out the files for programs, and read back what they changed unless the block raises."""
     fs = require_filesystem(context)
-    if fs.read_only:
-        raise fault(
-            PermissionError,
-            EROFS,
-            f"cannot run {tool.name}: the filesystem is read-only and a program may change anything; use a writable "
-            f"one",
-        )
-    if not isinstance(fs, SupportsCheckout):
-        raise ToolValidationError(
-            f"cannot run {tool.name} on {a_type(fs)}: its files cannot be checked out into a directory; use an "
-            f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
-        )
-    with fs.checkout(read_back=ReadBack(check=context.check_deadline)) as work:
+    require_writable(fs, f"run {tool.name}", "a program")
+    files = require_checkout(fs, f"run {tool.name} on {a_type(fs)}")
+    with files.checkout(read_back=ReadBack(check=context.check_deadline)) as work:
         context.check_deadline()
         yield work.directory
 

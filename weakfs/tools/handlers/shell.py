@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EACCES, EROFS
+from errno import EACCES
 from functools import partial
 from math import inf
 from time import monotonic
@@ -25,7 +25,7 @@ from weakfs.processes import (
     run_command,
 )
 from weakfs.tools.blobs import BlobReference
-from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.context import ToolContext, require_checkout, require_filesystem, require_writable
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.handlers.output import kept_as_blob, shown
 from weakfs.tools.permissions.guard import point_of
@@ -130,27 +130,14 @@ def shell_handler(
     options = ShellOptions() if options is None else options
     require_linux("run a command", "use the other tools, which do not need Linux")
     fs = require_filesystem(context)
-    if not params.command.strip():
-        raise ToolValidationError("command: it is empty; name a command to run")
-    check_command(params.command)
     if params.timeout is not None and not params.timeout > 0:
         raise ToolValidationError(f"timeout: expected a number above 0, got {params.timeout}")
-    workdir = command_directory(fs, params.workdir)
-    if fs.read_only:
-        raise fault(
-            PermissionError,
-            EROFS,
-            "cannot run a command: the filesystem is read-only and a command may change anything; use a writable one",
-        )
-    if not isinstance(fs, SupportsCheckout):
-        raise ToolValidationError(
-            f"cannot run a command on {a_type(fs)}: its files cannot be checked out into a directory; use an "
-            f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
-        )
+    workdir = checked_directory(fs, params.command, params.workdir, "run a command", "a command")
+    files = require_checkout(fs, f"run a command on {a_type(fs)}")
     try:
         # A cancellation waits until the command has ended and its changes are undone.
         with StopEvent() as stop, context.cancellation.stopping(stop.set):
-            return _run(fs, params, workdir, context, options, stop)
+            return _run(files, params, workdir, context, options, stop)
     except _Failed as failure:
         return failure.result
 
@@ -318,24 +305,24 @@ def _answered(
     return answer(receipt, "\n".join(part.removesuffix("\n") for part in parts if part))
 
 
-def command_directory(fs: Filesystem, path: str) -> str:
-    """Return the canonical path of a directory in which a command can run; raises the errors of `ls`."""
-    found, point = directory_path(fs, path), point_of(fs)
+def checked_directory(fs: Filesystem, command: str, path: str, doing: str, who: str) -> str:
+    """Return the canonical path of the directory for a command; raise if the command cannot run there."""
+    if not command.strip():
+        raise ToolValidationError("command: it is empty; name a command to run")
+    check_command(command)
+    place, point = fs.stat(path), point_of(fs)
+    if not place.is_directory:
+        # Raises the error of `ls`.
+        fs.list(path)
+    found = place.path
     if point is not None and point.own(found) is None:
         raise fault(
             PermissionError,
             EACCES,
             f"cannot run a command in {found!r}: the files are below {point.path!r}; use a directory there",
         )
+    require_writable(fs, doing, who)
     return found
-
-
-def directory_path(fs: Filesystem, path: str) -> str:
-    """Return a directory's canonical path; raises the errors of `ls`."""
-    found = fs.stat(path)
-    if not found.is_directory:
-        fs.list(path)
-    return found.path
 
 
 # To leave it out: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.

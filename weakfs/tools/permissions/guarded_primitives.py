@@ -335,9 +335,6 @@ class GuardedPrimitives(BaseFilesystem):
     def content_stream(self, path: str, leaf: Leaf) -> BufferedReader:
         return self._inner.content_stream(path, leaf)
 
-    def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
-        return self._inner.readable_content(path, leaf)
-
     def readable_contents(self, segments: Segments, prefix: str, files: Sequence[Searched]) -> Iterator[bytes | None]:
         contents = self._inner.readable_contents(segments, prefix, [one for one in files if one[1] is not WITHHELD])
         for _, searched in files:
@@ -368,9 +365,6 @@ class GuardedPrimitives(BaseFilesystem):
 
     def creation_time(self, segments: Segments, node: Node) -> int:
         return self._inner.creation_time(segments, node)
-
-    def hard_links(self, segments: Segments) -> tuple[Segments, ...]:
-        return self._inner.hard_links(segments)
 
     def notify_subscribers(self) -> None:
         self._inner.notify_subscribers()

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from weakfs.tools.schemas.fields import Field, Schema, fields_of, has_fields
-from weakfs.tools.schemas.pydantic_models import is_model, model_schema
+from weakfs.tools.schemas.pydantic_models import is_model, model_schema, without_null
 
 NULL: type = type(None)
 
@@ -105,13 +105,11 @@ def _bounded(schema: Schema, least: float) -> Schema:
 
 def _without_null(schema: Schema) -> Schema:
     """Undo `nullable`: an optional parameter need not mention `null`, because it may be left out."""
-    kind, choices, options = schema.get("type"), schema.get("enum"), schema.get("anyOf")
-    if isinstance(kind, list):
-        more: Schema = {"enum": cast("list[object]", choices)[:-1]} if isinstance(choices, list) else {}
-        return {**schema, "type": cast("list[object]", kind)[0], **more}
-    if isinstance(options, list):
-        return {**schema, "anyOf": [one for one in cast("list[Schema]", options) if one != PLAIN[NULL]]}
-    return schema
+    kind, choices = schema.get("type"), schema.get("enum")
+    if not isinstance(kind, list):
+        return without_null(schema)
+    more: Schema = {"enum": cast("list[object]", choices)[:-1]} if isinstance(choices, list) else {}
+    return {**schema, "type": cast("list[object]", kind)[0], **more}
 
 
 def _shown(hint: object) -> Schema | None:

@@ -49,7 +49,7 @@ def model_schema(params: _Model) -> Schema:
     made = _inlined(schema, definitions, ())
     properties = cast("dict[str, Schema]", made.setdefault("properties", {}))
     required = cast("list[str]", made.get("required", []))
-    made["properties"] = {name: one if name in required else _without_null(one) for name, one in properties.items()}
+    made["properties"] = {name: one if name in required else without_null(one) for name, one in properties.items()}
     if not takes_unknown(params):
         made["additionalProperties"] = False
     return made
@@ -104,7 +104,7 @@ def _inlined(schema: Schema, definitions: Mapping[str, Schema], within: tuple[st
     return made
 
 
-def _without_null(schema: Schema) -> Schema:
+def without_null(schema: Schema) -> Schema:
     """Return the schema of an optional parameter without `null`, which means that it is left out."""
     options = cast("list[Any]", schema.get("anyOf", []))
     kept = [one for one in options if one != {"type": "null"}]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 
 from weakfs.backends import ContainerFilesystem, HostMount, Podman
 from weakfs.backends.container import Container
@@ -110,11 +109,3 @@ class PodmanSection(FilesystemSection):
     def remove(self) -> None:
         """Remove the container with its files."""
         self._filesystem.container.remove()
-
-    def __enter__(self) -> PodmanSection:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from string import Template
+from typing import Self
 
 from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.filesystem import Filesystem, Limits
@@ -66,6 +67,15 @@ class FilesystemSection(Section, ABC):
     @abstractmethod
     def filesystem(self) -> Filesystem:
         """The filesystem that the section's tools work on."""
+
+    def close(self) -> None:
+        """Release what the section holds; closing again does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class VfsSection(FilesystemSection):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from types import TracebackType
 
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
@@ -94,14 +93,6 @@ class WorkspaceSection(FilesystemSection):
             # Anything that cannot be removed now is removed later, like the directory of a killed process.
             with suppress(OSError):
                 self._scratch.close()
-
-    def __enter__(self) -> WorkspaceSection:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _copy(

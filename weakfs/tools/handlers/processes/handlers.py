@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import signal
-from errno import EROFS
 from functools import partial
 from math import inf
 
-from weakfs.errors import fault
 from weakfs.messages import clip, one_line, plural
 from weakfs.platforms import require_linux
-from weakfs.processes import check_command
 from weakfs.processes.background import (
     BackgroundProcesses,
     ProcessInfo,
@@ -36,7 +33,7 @@ from weakfs.tools.handlers.processes.receipts import (
     ProcessStartReceipt,
     ProcessWaitReceipt,
 )
-from weakfs.tools.handlers.shell import UNSANDBOXED, command_directory, unmounted
+from weakfs.tools.handlers.shell import UNSANDBOXED, checked_directory, unmounted
 from weakfs.tools.permissions.guard import point_of
 from weakfs.tools.results import ToolResult, answer, summarize
 from weakfs.tools.tool import Tool
@@ -51,16 +48,7 @@ def process_start_handler(
     """
     require_linux("start a process", "use the other tools, which do not need Linux")
     fs = require_filesystem(context)
-    if not params.command.strip():
-        raise ToolValidationError("command: it is empty; name a command to run")
-    check_command(params.command)
-    workdir = command_directory(fs, params.workdir)
-    if fs.read_only:
-        raise fault(
-            PermissionError,
-            EROFS,
-            "cannot start a process: the filesystem is read-only and a process may change anything; use a writable one",
-        )
+    workdir = checked_directory(fs, params.command, params.workdir, "start a process", "a process")
     background = _background(context)
     context.check_deadline()
     process, is_nested = background.start(params.command, workdir, options, options.process_limits)
