@@ -40,6 +40,11 @@ def _closed_first(text: str) -> int:
     return len(text[: len(text) - len(text.lstrip(")]}"))].replace("}", ""))
 
 
+def indent(line: str) -> str:
+    """Return the white space at the start of a line."""
+    return line[: len(line) - len(line.lstrip())]
+
+
 def _opened(text: str) -> int:
     """Return the number of brackets that a line opens, minus those that it closes. Braces enclose blocks."""
     bare = STRING.sub("", text) if '"' in text or "'" in text else text

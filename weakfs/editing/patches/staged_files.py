@@ -255,9 +255,7 @@ class Places:
 
     def take(self, path: str) -> Entry | None:
         """Return the entry that a diff deletes or moves: as it was before, if it was not taken yet."""
-        found = self.now.get(path)
-        is_foreign = found is not None and found.origin != path
-        if path not in self.vacating or not is_foreign:
+        if not self._is_reoccupied(path):
             return self.entry(path)
         there = self.before(path)
         assert there is not None
@@ -265,11 +263,14 @@ class Places:
 
     def vacate(self, path: str) -> None:
         """Remove the entry that was taken; keep one that the patch has put there in the meantime."""
-        found = self.now.get(path)
-        is_foreign = found is not None and found.origin != path
-        if path not in self.vacating or not is_foreign:
+        if not self._is_reoccupied(path):
             self.remove(path)
         self.vacating.discard(path)
+
+    def _is_reoccupied(self, path: str) -> bool:
+        """Return whether the patch has put another entry where a diff deletes or moves one."""
+        found = self.now.get(path)
+        return path in self.vacating and found is not None and found.origin != path
 
     def put(self, path: str, entry: Entry) -> None:
         """Put a file or link at a path."""

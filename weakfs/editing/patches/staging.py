@@ -9,6 +9,7 @@ from typing import cast
 
 from attrs import evolve
 
+from weakfs.editing.patches.change_order import NEW_FILE
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import MAX_PROBLEMS, NO_LINES, NO_MARK, PatchProblem, quoted
 from weakfs.editing.patches.formats.codex import rewrite_as_codex
@@ -25,7 +26,6 @@ from weakfs.filesystem.protocol import Filesystem
 from weakfs.session.interruption import check_interrupted
 
 EXECUTABLE = 0o111
-NEW_FILE = 0o644
 
 UNQUOTED = "its place is missing or ambiguous, and the contents of the file may not be shown; give the exact lines"
 # What separates the two paths of a move that is given in one line.
@@ -116,7 +116,7 @@ class Stage:
             return text.encode()
         except UnicodeEncodeError as error:
             what = f"it puts half of a surrogate pair into {path!r}, which is not text; leave it out"
-            raise Refused(PatchProblem("patch_parse_error", f"line {line} of the patch: {what}", path, line)) from error
+            raise Refused(_malformed(path, line, what)) from error
 
     def _room(self, operation: Operation, path: str, *, follow: bool = True) -> tuple[str, Entry | None]:
         """Return the path of a new file, and what it replaces there."""
@@ -129,14 +129,8 @@ class Stage:
             raise _forbidden(operation, path, error) from error
         if there is not None:
             if self.dialect.on_existing == "reject":
-                raise Refused(
-                    PatchProblem(
-                        "hunk_rejected",
-                        f"{path!r} exists already and must not be replaced; update it, or use another path",
-                        path,
-                        operation.line,
-                    )
-                )
+                what = f"{path!r} exists already and must not be replaced; update it, or use another path"
+                raise _refused(operation, "hunk_rejected", path, what)
             self.replaced[path] = None
         return path, there
 
@@ -146,8 +140,7 @@ class Stage:
         if size:
             what = f"{path!r} exists already and is not empty, and an empty SEARCH creates a file"
             remedy = "give the lines to replace in SEARCH, or write the whole file with write_file"
-            message = f"{what}; {remedy}"
-            raise Refused(PatchProblem("hunk_rejected", message, path, operation.line))
+            raise _refused(operation, "hunk_rejected", path, f"{what}; {remedy}")
 
     # Deleting
 
@@ -157,14 +150,12 @@ class Stage:
         if operation.hunks is not None and not entry.is_link:
             left = self._rewritten(operation, path, entry, operation.hunks)
             if left.text():
-                raise Refused(
-                    PatchProblem(
-                        "hunk_rejected",
-                        f"cannot delete {path!r}: it contains more than the patch says; read it again, and "
-                        "remove all its lines, or delete it without a diff",
-                        path,
-                        operation.line,
-                    )
+                raise _refused(
+                    operation,
+                    "hunk_rejected",
+                    path,
+                    f"cannot delete {path!r}: it contains more than the patch says; read it again, and "
+                    "remove all its lines, or delete it without a diff",
                 )
         self.places.vacate(path)
         self._gone[path] = None
@@ -180,7 +171,7 @@ class Stage:
             if isinstance(operation, UpdateFile) and _TWO_PATHS.search(operation.path):
                 end = "" if message.endswith("?") else "."
                 message += f"{end} To move a file, give its old path here, and '*** Move to: new path' below it"
-            raise Refused(PatchProblem(error_code, message, path, operation.line))
+            raise _refused(operation, error_code, path, message)
         return entry
 
     def _entry(self, operation: Operation, path: str) -> Entry | None:
@@ -261,9 +252,7 @@ class Stage:
     def _with_blocks(self, operation: UpdateFile, path: str, entry: Entry) -> Entry:
         for block in operation.blocks:
             self._encoded(path, "".join(block.replacement), block.line)
-        document = entry.content
-        if not isinstance(document, Document):
-            document = Document(self._text(operation, path, entry))
+        document = self._document(operation, path, entry)
         takes_first = self.dialect.on_ambiguous == "first"
         most_failures = MAX_PROBLEMS - len(self.problems)
         try:
@@ -279,9 +268,7 @@ class Stage:
     def _rewritten(
         self, operation: Operation, path: str, entry: Entry, hunks: tuple[Hunk, ...], *, copies: bool = False
     ) -> Document:
-        document = entry.content
-        if not isinstance(document, Document) or copies:
-            document = Document(self._text(operation, path, entry))
+        document = self._document(operation, path, entry, is_copied=copies)
         takes_first = self.dialect.on_ambiguous == "first"
         try:
             places = rewrite(document, hunks, takes_first=takes_first, most_failures=MAX_PROBLEMS - len(self.problems))
@@ -305,18 +292,18 @@ class Stage:
         ]
         return made.encode()
 
+    def _document(self, operation: Operation, path: str, entry: Entry, *, is_copied: bool = False) -> Document:
+        document = entry.content
+        if isinstance(document, Document) and not is_copied:
+            return document
+        return Document(self._text(operation, path, entry))
+
     def _text(self, operation: Operation, path: str, entry: Entry) -> str:
         try:
             return entry.data(self.fs).decode()
         except UnicodeDecodeError as error:
-            raise Refused(
-                PatchProblem(
-                    "update_target_non_utf8",
-                    f"cannot update {path!r}: the byte at offset {error.start} is not UTF-8; only text can be patched",
-                    path,
-                    operation.line,
-                )
-            ) from error
+            what = f"the byte at offset {error.start} is not UTF-8; only text can be patched"
+            raise _refused(operation, "update_target_non_utf8", path, f"cannot update {path!r}: {what}") from error
         except PermissionError as error:
             # The original error is more specific than this one would be.
             if type(error) is not PermissionError:
@@ -329,14 +316,12 @@ class Stage:
         shows = may_quote(self.fs, path, entry.origin)
         for number, hunk, misfit, cursor in error.failures:
             if hunk.is_blank and not self.dialect.is_codex:
-                message = f"line {hunk.line} of the patch: {NO_LINES}"
-                problems.append(PatchProblem("patch_parse_error", message, path, hunk.line, number + 1))
+                problems.append(_malformed(path, hunk.line, NO_LINES, number + 1))
                 continue
             if hunk.unmarked:
                 line, text = hunk.body + hunk.unmarked[0], hunk.lines[hunk.unmarked[0]][1:]
                 besides = mismatches.misquote(hunk) if shows else ""
-                message = f"line {line} of the patch: {quoted(text)} {NO_MARK}{besides}"
-                problems.append(PatchProblem("patch_parse_error", message, path, line, number + 1))
+                problems.append(_malformed(path, line, f"{quoted(text)} {NO_MARK}{besides}", number + 1))
                 continue
             why, lines = mismatches.reason(hunk, misfit, cursor) if shows else (UNQUOTED, ())
             anchor = f" ({quoted(hunk.anchors[-1])})" if hunk.anchors else ""
@@ -345,7 +330,7 @@ class Stage:
         return Refused(*problems)
 
     def _transfer(self, operation: UpdateFile, path: str, to: str, entry: Entry) -> None:
-        to, _ = self._room_for_transfer(operation, path, to)
+        to = self._room_for_transfer(operation, path, to)
         if not entry.is_link:
             check_transfer(self.fs, entry.origin, to)
         if operation.copies and isinstance(entry.content, Document) and not operation.hunks:
@@ -360,16 +345,14 @@ class Stage:
             self._touch("move", path, to)
             self.counts["update"] += bool(operation.hunks)
 
-    def _room_for_transfer(self, operation: UpdateFile, path: str, to: str) -> tuple[str, Entry | None]:
-        if operation.copies:
-            return self._room(operation, to, follow=False)
-        if path in self.places.vacating:
-            return self._room(operation, to, follow=False)
+    def _room_for_transfer(self, operation: UpdateFile, path: str, to: str) -> str:
+        if operation.copies or path in self.places.vacating:
+            return self._room(operation, to, follow=False)[0]
         # An entry that moves away does not obstruct its new path.
         held = self.places.now.get(path)
         self.places.remove(path)
         try:
-            return self._room(operation, to, follow=False)
+            return self._room(operation, to, follow=False)[0]
         finally:
             if held is not None:
                 self.places.put(path, held)
@@ -381,8 +364,16 @@ class Stage:
         self.touched.update(dict.fromkeys(paths))
 
 
+def _refused(operation: Operation, error_code: str, path: str, message: str) -> Refused:
+    return Refused(PatchProblem(error_code, message, path, operation.line))
+
+
 def _forbidden(operation: Operation, path: str, error: Exception) -> Refused:
-    return Refused(PatchProblem("path_forbidden", str(error), path, operation.line))
+    return _refused(operation, "path_forbidden", path, str(error))
+
+
+def _malformed(path: str, line: int, reason: str, hunk: int | None = None) -> PatchProblem:
+    return PatchProblem("patch_parse_error", f"line {line} of the patch: {reason}", path, line, hunk)
 
 
 def _with_mode(mode: int, wanted: int) -> int:

@@ -47,8 +47,6 @@ def lacks_newline(lines: Sequence[str], unended: Sequence[int], marks: str) -> b
     """
     if not unended:
         return False
-    if not unended:
-        return False
     last = max((at for at in range(len(lines)) if lines[at][0] in marks), default=None)
     return last in unended
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Literal
+from typing import Literal, cast
 
 from attrs import field
 
@@ -17,6 +17,8 @@ SEARCH = "<<<<<<< SEARCH"
 DIVIDER = "======="
 REPLACE = ">>>>>>> REPLACE"
 
+# The kinds of markers, which are the groups of the pattern.
+Kind = Literal["search", "divider", "replace"]
 _MARKER = re.compile(
     r"(?P<search><{5,9})[ \t]*(?:SEARCH|ORIGINAL)\s*"
     r"|(?P<divider>={5,9})\s*"
@@ -97,7 +99,7 @@ class _Marker:
     """A line that may be a marker: its index (from 0) and its number of signs."""
 
     at: int
-    kind: Literal["search", "divider", "replace"]
+    kind: Kind
     signs: int
 
 
@@ -105,12 +107,9 @@ def _markers(lines: Sequence[str]) -> list[_Marker]:
     found: list[_Marker] = []
     for at, line in enumerate(lines):
         match = _MARKER.fullmatch(line) if line[:1] in ("<", "=", ">") else None
-        if match and match["search"]:
-            found.append(_Marker(at, "search", len(match["search"])))
-        elif match and match["divider"]:
-            found.append(_Marker(at, "divider", len(match["divider"])))
-        elif match:
-            found.append(_Marker(at, "replace", len(match["replace"])))
+        if match:
+            kind = cast(Kind, match.lastgroup)
+            found.append(_Marker(at, kind, len(match[kind])))
     return found
 
 

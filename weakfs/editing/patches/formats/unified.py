@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from attrs import field
 
@@ -144,9 +145,11 @@ class _Reader(DiffLines):
             if found and found[1]:
                 header.old_mode = header.new_mode = self._mode(found[1])
             return found is not None
-        for prefix, read in _HEADERS.items():
+        for prefix, (attribute, read, flag) in _HEADERS.items():
             if line.startswith(prefix):
-                read(self, header, line.removeprefix(prefix))
+                setattr(header, attribute, read(self, line.removeprefix(prefix)))
+                if flag is not None:
+                    setattr(header, flag, True)
                 return True
         return False
 
@@ -165,27 +168,6 @@ class _Reader(DiffLines):
                 self.at + 1, f"{quoted(text)} is not a name; write a path, with quotes only where git writes them"
             )
         return name
-
-    def _old_mode(self, header: _Header, value: str) -> None:
-        header.old_mode = self._mode(value)
-
-    def _new_mode(self, header: _Header, value: str) -> None:
-        header.new_mode = self._mode(value)
-
-    def _is_new(self, header: _Header, value: str) -> None:
-        header.is_new, header.new_mode = True, self._mode(value)
-
-    def _is_deleted(self, header: _Header, value: str) -> None:
-        header.is_deleted, header.old_mode = True, self._mode(value)
-
-    def _from(self, header: _Header, value: str) -> None:
-        header.source = self._name(value)
-
-    def _to(self, header: _Header, value: str) -> None:
-        header.target = self._name(value)
-
-    def _copy_from(self, header: _Header, value: str) -> None:
-        header.source, header.copies = self._name(value), True
 
     def _two_names(self) -> tuple[str, str, bool, bool]:
         """Parse the names in the `---` and `+++` lines, and whether each stands for a missing file."""
@@ -289,13 +271,14 @@ def _without_remark(name: str) -> str:
     return bare[: time.start()].rstrip(" ") if time else bare
 
 
-_HEADERS = {
-    "old mode ": _Reader._old_mode,
-    "new mode ": _Reader._new_mode,
-    "new file mode ": _Reader._is_new,
-    "deleted file mode ": _Reader._is_deleted,
-    "rename from ": _Reader._from,
-    "rename to ": _Reader._to,
-    "copy from ": _Reader._copy_from,
-    "copy to ": _Reader._to,
+# The beginnings of git's own header lines: the attribute for what follows, how to read it, and an attribute to set.
+_HEADERS: dict[str, tuple[str, Callable[[_Reader, str], int | str], str | None]] = {
+    "old mode ": ("old_mode", _Reader._mode, None),
+    "new mode ": ("new_mode", _Reader._mode, None),
+    "new file mode ": ("new_mode", _Reader._mode, "is_new"),
+    "deleted file mode ": ("old_mode", _Reader._mode, "is_deleted"),
+    "rename from ": ("source", _Reader._name, None),
+    "rename to ": ("target", _Reader._name, None),
+    "copy from ": ("source", _Reader._name, "copies"),
+    "copy to ": ("target", _Reader._name, None),
 }

@@ -27,6 +27,7 @@ TYPOGRAPHIC = str.maketrans(
 
 # How a hunk matched, as in a report; the index in this tuple is the level.
 LEVELS = ("exact", "trailing blanks", "indentation", "typographic")
+EXACT, TRAILING_BLANKS, FREEST = 0, 1, len(LEVELS) - 1
 
 
 def _exact(lines: Sequence[str]) -> list[str]:

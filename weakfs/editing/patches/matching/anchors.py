@@ -13,13 +13,12 @@ from weakfs.class_decorators import frozen
 from weakfs.editing.normalization import is_inside_word
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
-from weakfs.editing.patches.line_search.equivalences import FOLDS, LEVELS
+from weakfs.editing.patches.line_search.equivalences import FOLDS, FREEST
 from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Misfit
 from weakfs.editing.patches.matching.outline import Outline
 
 # The maximum number of lines that are examined for one anchor.
 MAX_ANCHORS = 1000
-FREEST = len(LEVELS) - 1
 
 # The text after `@@` in a unified diff, and text that does not name a line at all.
 _NUMBERS = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")

@@ -11,14 +11,10 @@ from weakfs.editing.hints.diagnosis import QuotedFile, Subject
 from weakfs.editing.hints.similarity import alike
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import RETURNS_ALONE, clipped_message, quoted
-from weakfs.editing.patches.line_search.equivalences import LEVELS
+from weakfs.editing.patches.line_search.equivalences import FREEST, TRAILING_BLANKS
 from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.operations import Hunk
 
-# To find out whether lines are in the file at all, they are compared at the loosest level.
-FREEST = len(LEVELS) - 1
-# A line that a hunk removes or adds is compared as context with its mark only if that is nearly exact.
-TRAILING_SPACES = LEVELS.index("trailing blanks")
 # The maximum number of marked lines for which it is checked whether the mark is part of the line.
 MOST_MARKED = 20_000
 # The name of a hunk's lines in a diagnosis.
@@ -137,7 +133,8 @@ class Mismatches:
         return bool(line.strip()) and self.document.find([line], FREEST, 0) < 0
 
     def _is_line(self, line: str) -> bool:
-        return bool(line.strip()) and self.document.find([line], TRAILING_SPACES, 0) >= 0
+        """Return whether a line is in the file, apart from blanks at its end."""
+        return bool(line.strip()) and self.document.find([line], TRAILING_BLANKS, 0) >= 0
 
 
 def _several(hunk: Hunk, misfit: Misfit) -> Reason:

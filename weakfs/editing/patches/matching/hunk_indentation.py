@@ -8,11 +8,12 @@ from itertools import islice
 from attrs import evolve
 
 from weakfs.editing.doubtful_indentation import DoubtfulIndentation, NewLine, OldLine
-from weakfs.editing.line_context import TRIPLE_QUOTES
+from weakfs.editing.line_context import TRIPLE_QUOTES, indent
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
+from weakfs.editing.patches.line_search.equivalences import TRAILING_BLANKS
 from weakfs.editing.patches.matching.hunk_error import Misfit
-from weakfs.editing.patches.matching.placement import BLANKS_PASSED, Place
+from weakfs.editing.patches.matching.placement import Place
 from weakfs.editing.reindentation import Reindentation
 
 # The number of lines before and after a hunk that are examined for the step of indentation there.
@@ -25,7 +26,7 @@ def reindented(document: Document, place: Place) -> Place:
     """Return a place with its new lines in the file's indentation. Raise `Misfit` if that is ambiguous. O(file)."""
     if place.anchor is not None:
         return _below_anchor(document, place)
-    if place.level <= BLANKS_PASSED:
+    if place.level <= TRAILING_BLANKS:
         return place
     lines = place.hunk.lines
     found = _reindentation(document, place)
@@ -58,14 +59,14 @@ def _reindentation(document: Document, place: Place) -> Reindentation:
     for line in place.hunk.lines:
         text = line[1:].strip()
         if text and line[0] != "+":
-            old.append(OldLine(_indent(line[1:]), text, _indent(document.lines[at]), at + 1))
+            old.append(OldLine(indent(line[1:]), text, indent(document.lines[at]), at + 1))
         if text and line[0] != "-":
-            new.append(NewLine(_indent(line[1:]), text, len(old) - 1 if line[0] == " " else None, blanks))
+            new.append(NewLine(indent(line[1:]), text, len(old) - 1 if line[0] == " " else None, blanks))
         if line[0] != "-":
             blanks = 0 if text else blanks + 1
         at += line[0] != "+"
     around = islice(document.lines, max(0, place.at - NEARBY), at + NEARBY)
-    nearby = [_indent(line) for line in around if line.strip()]
+    nearby = [indent(line) for line in around if line.strip()]
     quotes = sum(line.count(quotes) for line in islice(document.lines, place.at) for quotes in TRIPLE_QUOTES)
     return Reindentation(old, new, nearby, in_string=quotes % 2 == 1, are_lines=True)
 
@@ -73,15 +74,15 @@ def _reindentation(document: Document, place: Place) -> Reindentation:
 def _below_anchor(document: Document, place: Place) -> Place:
     """Indent lines added below an anchor that was given with an indentation other than that of its line."""
     assert place.anchor is not None
-    anchor = _indent(document.lines[place.anchor])
+    anchor = indent(document.lines[place.anchor])
     texts = [line[1:] for line in place.hunk.lines if line[1:].strip()]
-    named = _indent(place.hunk.anchors[-1])
+    named = indent(place.hunk.anchors[-1])
     if not texts or named == anchor:
         return place
     below = next((line for line in document.lines[place.at :] if line.strip()), "")
-    opens = len(_indent(below)) > len(anchor)
-    wanted = _indent(below) if opens else anchor
-    given = _indent(min(texts, key=lambda text: len(_indent(text))))
+    opens = len(indent(below)) > len(anchor)
+    wanted = indent(below) if opens else anchor
+    given = indent(min(texts, key=lambda text: len(indent(text))))
     if given == wanted:
         return place
     # Indent as deep below the anchor as in the hunk, if the lines below it in the file are equally deep.
@@ -99,7 +100,3 @@ def _below_anchor(document: Document, place: Place) -> Place:
 
 def _shifted(line: str, given: str, wanted: str) -> str:
     return f"+{wanted}{line[1:].removeprefix(given)}" if line[1:].strip() else line
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
-from weakfs.editing.line_context import TRIPLE_QUOTES
+from weakfs.editing.line_context import TRIPLE_QUOTES, indent
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.matching.hunk_error import Misfit
 
@@ -216,6 +216,5 @@ class Outline:
         return self.lines[at].strip()
 
     def _depth(self, at: int) -> int:
-        line = self.lines[at]
-        indent = line[: len(line) - len(line.lstrip())]
-        return len(indent.expandtabs(TAB)) if "\t" in indent else len(indent)
+        given = indent(self.lines[at])
+        return len(given.expandtabs(TAB)) if "\t" in given else len(given)

@@ -14,8 +14,8 @@ from attrs import evolve, field
 from weakfs.class_decorators import define, frozen
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
-from weakfs.editing.patches.line_search.equivalences import LEVELS
-from weakfs.editing.patches.matching.anchors import FREEST, Anchors
+from weakfs.editing.patches.line_search.equivalences import EXACT, FREEST, TRAILING_BLANKS
+from weakfs.editing.patches.matching.anchors import Anchors
 from weakfs.editing.patches.matching.hunk_diagnosis import similar_line
 from weakfs.editing.patches.matching.hunk_error import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.matching.unmarked_context import is_dedented, unmarked_lines
@@ -26,9 +26,6 @@ from weakfs.fast_init import fast_init
 MOST_PLACES = 1000
 # The place nearest to the stated line of a diff is chosen if the next one is more than this many times as far away.
 CLEARLY = 2
-
-EXACT = LEVELS.index("exact")
-BLANKS_PASSED = LEVELS.index("trailing blanks")
 
 # The lines that a hunk changes: start and stop, equal if it only adds lines.
 Span = tuple[int, int]
@@ -114,7 +111,7 @@ class Search:
         failure = found = None
         try:
             found = self._place_of(hunk)
-            if found.level <= BLANKS_PASSED:
+            if found.level <= TRAILING_BLANKS:
                 return evolve(found, notes=(*found.notes, UNMARKED)) if hunk.unmarked else found
         except Misfit as error:
             failure = error
@@ -124,7 +121,7 @@ class Search:
                 return unmarked
             found = found and self._partly_unmarked(found)
         # Lines without a mark are context only if they match exactly.
-        if found is None or (hunk.unmarked and found.level > BLANKS_PASSED):
+        if found is None or (hunk.unmarked and found.level > TRAILING_BLANKS):
             raise failure or Misfit("")
         return found
 
@@ -145,7 +142,7 @@ class Search:
             found = self._place_of(wanted)
         except Misfit:
             return None
-        return evolve(found, notes=(*found.notes, UNMARKED)) if found.level <= BLANKS_PASSED else None
+        return evolve(found, notes=(*found.notes, UNMARKED)) if found.level <= TRAILING_BLANKS else None
 
     def _partly_unmarked(self, place: Place) -> Place:
         """Return a place where the marks of context lines count as part of the lines, if the file has them."""
@@ -213,7 +210,7 @@ class Search:
                 if at < 0:
                     continue
                 place = Place(at, hunk, level, notes)
-                if level > BLANKS_PASSED:
+                if level > TRAILING_BLANKS:
                     self._refuse_above(hunk)
                 if self._is_free(place) and (self.takes_first or not self.document.occurs_again(old, level, at)):
                     return place
@@ -226,7 +223,7 @@ class Search:
 
     def _refuse_above(self, hunk: Hunk) -> None:
         """Raise `Misfit` if a hunk that fits only loosely after the previous one fits exactly above that."""
-        at = -1 if self.takes_first or not self.cursor else next(self._free(hunk, BLANKS_PASSED, 0), -1)
+        at = -1 if self.takes_first or not self.cursor else next(self._free(hunk, TRAILING_BLANKS, 0), -1)
         if 0 <= at < self.cursor:
             raise Misfit(
                 f"it fits at line {at + 1}, above the place of the hunk before it, and below that only apart from "
@@ -256,7 +253,7 @@ class Search:
         named: list[int] = []
         for level, blocks, notes in self.anchors.blocks(anchors, self.cursor):
             named += blocks
-            place = self._in_blocks(hunk, blocks, is_loose=level > BLANKS_PASSED)
+            place = self._in_blocks(hunk, blocks, is_loose=level > TRAILING_BLANKS)
             if place is not None:
                 return evolve(place, notes=notes)
         if not named:
@@ -374,7 +371,7 @@ class Search:
         if others and not self.takes_first and abs(others[0] - expected) <= CLEARLY * abs(at - expected):
             at = self._under_heading(hunk, levels)
         named = self.anchors.named(hunk.anchors)[:1]
-        headed = list(self.document.places(named, BLANKS_PASSED, 0)) if named else []
+        headed = list(self.document.places(named, TRAILING_BLANKS, 0)) if named else []
         if len(headed) == 1 and not self.anchors.outline.contains(headed[0], at):
             self._refuse_near(hunk, at, [(headed[0], self.anchors.outline.end(headed[0]))], quoted(named[0].strip()))
         by = at - stated
@@ -385,7 +382,7 @@ class Search:
     def _under_heading(self, hunk: Hunk, levels: dict[int, int]) -> int:
         """Choose among places by the heading that a diff gives after the line numbers."""
         for heading in self.anchors.named(hunk.anchors):
-            lines = islice(self.document.places([heading], BLANKS_PASSED, 0), MOST_PLACES)
+            lines = islice(self.document.places([heading], TRAILING_BLANKS, 0), MOST_PLACES)
             inside = {at for line in lines for at in levels if line < at and self.anchors.outline.contains(line, at)}
             if len(inside) == 1:
                 return inside.pop()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from weakfs.editing.line_context import indent
 from weakfs.editing.patches.document import Document
-from weakfs.editing.patches.line_search.equivalences import LEVELS
+from weakfs.editing.patches.line_search.equivalences import TRAILING_BLANKS
 from weakfs.editing.patches.operations import Hunk
 
-_TRAILING_BLANKS = LEVELS.index("trailing blanks")
 # The number of lines before and after a hunk whose indentation is considered.
 NEARBY = 100
 
@@ -15,7 +15,7 @@ def unmarked_lines(document: Document, hunk: Hunk, at: int) -> list[int]:
     """Return the context lines (from 0) of a hunk that, at this place, the file has together with their marks."""
     found: list[int] = []
     for number, line in enumerate(hunk.lines):
-        if line[0] == " " and document.is_at([line], _TRAILING_BLANKS, at):
+        if line[0] == " " and document.is_at([line], TRAILING_BLANKS, at):
             found.append(number)
         at += line[0] != "+"
     return found
@@ -32,23 +32,19 @@ def is_dedented(document: Document, hunk: Hunk, at: int) -> bool:
     there = document.lines[at:stop]
     quoted = [line for line in hunk.lines if line[0] != "+"]
     removed = [
-        (_indentation(line[1:]), _indentation(held))
+        (indent(line[1:]), indent(held))
         for line, held in zip(quoted, there, strict=True)
         if line[0] == "-" and held[:1].isspace() and held.strip()
     ]
     if removed:
         return any(given != held for given, held in removed)
-    new = {_indentation(line[1:]) for line in hunk.lines if line[0] == "+" and line[1:].strip()}
+    new = {indent(line[1:]) for line in hunk.lines if line[0] == "+" and line[1:].strip()}
     if not new:
         return False
     for lines in (there, document.lines[max(0, at - NEARBY) : stop + NEARBY]):
-        old = {_indentation(line) for line in lines if line.strip()}
+        old = {indent(line) for line in lines if line.strip()}
         if not new.isdisjoint(old):
             return False
         if f" {min(new, key=len)}" in old:
             return True
     return False
-
-
-def _indentation(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
