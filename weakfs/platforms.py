@@ -1,4 +1,4 @@
-"""Differences between operating systems: locks, flags of open(2), and the error for unsupported features.
+"""Open files, and differences between operating systems: locks, flags of open(2), the error for unsupported features.
 
 Sessions, files in memory and tools need no more than Python itself, and run on Windows and macOS too. Host
 directories and commands need Linux: descriptors for paths (O_PATH) and /proc, so that no link leads out of a root.
@@ -65,6 +65,21 @@ def open_regular_file(path: str, *, follow: bool = False) -> int:
         os.close(descriptor)
         raise OSError(EINVAL, "it is not a regular file", path)
     return descriptor
+
+
+class Opened:
+    """An open file or directory, closed at the end of a block, to which it gives its descriptor."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> int:
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
 
 
 def require_linux(action: str, remedy: str) -> None:

@@ -102,6 +102,16 @@ def test_a_missing_image_or_container_is_named(tmp_path: Path) -> None:
         inspect(Podman(str(program)), "one")
 
 
+def test_a_program_is_asked_whether_it_can_be_used(tmp_path: Path) -> None:
+    program = tmp_path / "podman"
+    assert f"there is no program {str(program)!r}" in (Podman(str(program)).problem() or "")
+    program.write_text("#!/bin/sh\necho 'Error: no user namespaces' >&2; exit 125\n")
+    program.chmod(0o755)
+    assert "no user namespaces" in (Podman(str(program)).problem() or "")
+    program.write_text("#!/bin/sh\necho 5.0\n")
+    assert Podman(str(program)).problem() is None
+
+
 def test_a_program_that_hangs_is_killed_with_what_it_has_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from weakfs.backends.temporary_directories import scratch
 from weakfs.class_decorators import define
-from weakfs.filesystem import Limits
+from weakfs.filesystem import BaseFilesystem, Limits
 from weakfs.filesystem.checkout import ReadBack
 from weakfs.filesystem.paths import join
 from weakfs.reducers import diff
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.events import Event
 from weakfs.reducers.tree.diff import differences
 from weakfs.reducers.tree.leaf import size_of
-from weakfs.reducers.tree.node import FileTree, Segments, find, walk
+from weakfs.reducers.tree.node import FileTree, find, walk
 from weakfs.session import Session
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.scan.read_back import events_between, placed_below, without_set_id
@@ -34,20 +32,9 @@ class CheckoutDirectory:
     set_id_removed: tuple[str, ...] = ()
 
 
-class Checkable(Protocol):
-    """The methods that a filesystem needs for its files to be checked out."""
-
-    limits: Limits
-
-    def tree(self) -> FileTree: ...
-    def _directory(self, path: str, verb: str) -> tuple[str, Segments]: ...
-    def _refuse_if_read_only(self, verb: str, path: object) -> None: ...
-    def apply(self, event: Event) -> object: ...
-
-
 @contextmanager
 def private_checkout(
-    filesystem: Checkable, session: Session, path: str, read_back: ReadBack
+    filesystem: BaseFilesystem, session: Session, path: str, read_back: ReadBack
 ) -> Iterator[CheckoutDirectory]:
     """Check files out, and turn the changes made to them into events of the session if the block succeeds.
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 
-from weakfs.platforms import fcntl, require_linux
+from weakfs.platforms import Opened, fcntl, require_linux
 from weakfs.snapshots.directory.entries import DIRECTORY, remove
 
 NAME = re.compile(r"weakfs-scratch-[0-9a-f]{16}")
@@ -42,7 +42,7 @@ class Scratch:
             return
         folder, name = os.path.split(self._path)
         try:
-            with _opened(folder) as parent, suppress(FileNotFoundError):
+            with Opened(os.open(folder, DIRECTORY)) as parent, suppress(FileNotFoundError):
                 remove(parent, os.fsencode(name))
         finally:
             os.close(self._lock)
@@ -71,7 +71,7 @@ def remove_leftovers(folder: str, *, seconds: float = REMOVAL, clock: Callable[[
         if clock() > until:
             raise _TimeIsUp
 
-    with suppress(_TimeIsUp, OSError), _opened(folder) as parent:
+    with suppress(_TimeIsUp, OSError), Opened(os.open(folder, DIRECTORY)) as parent:
         with os.scandir(parent) as listing:
             found = [entry.name for entry in listing if NAME.fullmatch(entry.name)]
         for name in found:
@@ -84,7 +84,7 @@ class _TimeIsUp(Exception):
 
 
 def _remove_if_left(parent: int, name: str, check: Callable[[], object]) -> None:
-    with suppress(OSError), _opened(name, parent) as directory:
+    with suppress(OSError), Opened(os.open(name, DIRECTORY, dir_fd=parent)) as directory:
         status = os.fstat(directory)
         if status.st_uid != os.geteuid():
             return
@@ -110,12 +110,3 @@ def _make(folder: str) -> tuple[int, str]:
                 os.close(descriptor)
                 raise
             os.close(descriptor)
-
-
-@contextmanager
-def _opened(path: str, parent: int | None = None) -> Iterator[int]:
-    descriptor = os.open(path, DIRECTORY, dir_fd=parent)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

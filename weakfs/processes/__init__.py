@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING
 from weakfs.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from weakfs.processes.command_options import CommandOptions
+    from weakfs.processes.command_options import ENVIRONMENT, CommandOptions
     from weakfs.processes.command_watch import StopEvent
-    from weakfs.processes.directory_paths import host_path
-    from weakfs.processes.environment import ENVIRONMENT
     from weakfs.processes.errors import SandboxUnavailable
     from weakfs.processes.resource_limits import CommandLimits
     from weakfs.processes.runner import (
         CompletedCommand,
         RunsCommands,
-        SandboxMode,
         check_bounds,
         check_command,
+        host_path,
         run_command,
     )
-    from weakfs.processes.sandbox import Bubblewrap, check_mount_point
+    from weakfs.processes.sandbox import Bubblewrap, SandboxMode, check_mount_point
 
 __all__ = [
     "ENVIRONMENT",
@@ -46,13 +44,11 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "command_options": "CommandOptions",
-        "directory_paths": "host_path",
-        "environment": "ENVIRONMENT",
+        "command_options": "ENVIRONMENT CommandOptions",
         "errors": "SandboxUnavailable",
         "command_watch": "StopEvent",
         "resource_limits": "CommandLimits",
-        "runner": "CompletedCommand RunsCommands SandboxMode check_bounds check_command run_command",
-        "sandbox": "Bubblewrap check_mount_point",
+        "runner": "CompletedCommand RunsCommands check_bounds check_command host_path run_command",
+        "sandbox": "Bubblewrap SandboxMode check_mount_point",
     },
 )

@@ -32,9 +32,7 @@ class StopEvent:
     def __enter__(self) -> StopEvent:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self.descriptor)
 
     def set(self) -> None:

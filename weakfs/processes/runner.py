@@ -5,21 +5,27 @@ from __future__ import annotations
 import errno
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from shutil import which
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from weakfs.class_decorators import frozen
 from weakfs.errors import fault
 from weakfs.messages import clip, one_line
 from weakfs.platforms import require_linux
+from weakfs.processes.command_options import ENVIRONMENT, CommandOptions, select
 from weakfs.processes.command_watch import StopEvent, Watch
-from weakfs.processes.environment import ENVIRONMENT, select
 from weakfs.processes.process import Job
 from weakfs.processes.resource_limits import CommandLimits
-from weakfs.processes.sandbox import Bubblewrap, check_mount_point, confined, private_variables, refusal
-
-SandboxMode = Literal["auto", "required", "off"]
+from weakfs.processes.sandbox import (
+    Bubblewrap,
+    SandboxMode,
+    check_mount_point,
+    confined,
+    private_variables,
+    why_not_sandboxed,
+)
+from weakfs.reducers.tree import name_escaping as names
 
 MAX_OUTPUT = 32 * 1024
 TIMEOUT = 120.0
@@ -114,36 +120,18 @@ def run_command(
     if mounted_at is not None:
         check_mount_point(mounted_at)
     check_bounds(timeout, max_output)
-    if sandbox not in get_args(SandboxMode):
-        raise ValueError(f"sandbox is {sandbox!r}; use 'auto', 'required' or 'off'")
+    options = CommandOptions(
+        sandbox=sandbox,
+        environment_allow=tuple(environment_allow),
+        environment=environment or {},
+        readable=tuple(readable),
+        shell=shell,
+        bubblewrap=Bubblewrap() if bubblewrap is None else bubblewrap,
+        limits=limits,
+    )
     top = os.path.realpath(directory)
     place = _inside(top, directory, workdir)
-    arguments = [shell, "-c", command]
-    bubblewrap = Bubblewrap() if bubblewrap is None else bubblewrap
-    problem = why_not_sandboxed(sandbox, bubblewrap, top)
-    program = None if problem else bubblewrap.program
-    variables = {
-        **select(os.environ, environment_allow),
-        **(private_variables(mounted_at or top) if program else {}),
-        **(environment or {}),
-    }
-
-    def command_line(status: int) -> list[str]:
-        if program is None:
-            return arguments
-        size = limits.max_tmp_size if bubblewrap.can_limit_tmpfs() else None
-        # bwrap itself reports a missing shell.
-        words = limits.wrapped(arguments) if which(shell) else arguments
-        return confined(program, top, place, status, words, readable=readable, tmp_size=size, mounted_at=mounted_at)
-
-    job = Job(
-        command_line,
-        place if program is None else "/",
-        variables,
-        float(grace),
-        sandboxed=program is not None,
-        limits=None if program is None else limits,
-    )
+    job, problem = job_of([shell, "-c", command], top, place, options, mounted_at=mounted_at, grace=grace)
     with Watch(job, max_output) as watch:
         timed_out = watch.until_ended(timeout, stop)
     status, out, err = watch.status, watch.out, watch.err
@@ -159,7 +147,7 @@ def run_command(
             status.failure.errno or errno.EIO,
             f"cannot start {shell} in {place!r}: {status.failure.strerror}; check that both exist",
         )
-    exit_code = status.ended if program is None or status.exceeded else status.exit_code
+    exit_code = status.exit_code if job.sandboxed and not status.exceeded else status.ended
     if status.exceeded:
         err.add(f"[the command was killed: it had more than {limits.max_processes} processes]\n".encode())
     if exit_code is None and not timed_out:
@@ -169,12 +157,56 @@ def run_command(
         stdout=out.text(),
         stderr=err.text(),
         timed_out=timed_out,
-        sandboxed=program is not None,
+        sandboxed=job.sandboxed,
         unsandboxed_because=problem,
         stdout_left_out=out.left_out,
         stderr_left_out=err.left_out,
-        limits_hit=() if program is None else limits.likely_hit(exit_code, err.text(), status.exceeded),
+        limits_hit=limits.likely_hit(exit_code, err.text(), status.exceeded) if job.sandboxed else (),
     )
+
+
+def job_of(
+    arguments: Sequence[str],
+    top: str,
+    place: str,
+    options: CommandOptions,
+    *,
+    mounted_at: str | None,
+    grace: float = GRACE,
+    is_held: bool = False,
+) -> tuple[Job, str | None]:
+    """Return a job that runs a program in `place`, a directory in `top`, and why it runs without a sandbox, if it does.
+
+    Raises `SandboxUnavailable` if the options require a sandbox and there is none.
+    """
+    problem = why_not_sandboxed(options.sandbox, options.bubblewrap, top)
+    program = None if problem else options.bubblewrap.program
+    limits = options.limits
+
+    def command_line(status: int) -> list[str]:
+        words = list(arguments)
+        if program is None:
+            return words
+        size = limits.max_tmp_size if options.bubblewrap.can_limit_tmpfs() else None
+        # bwrap itself reports a missing program.
+        words = limits.wrapped(words) if which(words[0]) else words
+        readable = options.readable
+        return confined(program, top, place, status, words, readable=readable, tmp_size=size, mounted_at=mounted_at)
+
+    job = Job(
+        command_line,
+        place if program is None else "/",
+        {
+            **select(os.environ, options.environment_allow),
+            **(private_variables(mounted_at or top) if program else {}),
+            **options.environment,
+        },
+        float(grace),
+        sandboxed=program is not None,
+        limits=None if program is None else limits,
+        is_held=is_held,
+    )
+    return job, problem
 
 
 def check_command(command: str) -> None:
@@ -199,6 +231,12 @@ def check_bounds(timeout: float, max_output: int) -> None:
         raise ValueError(f"max_output is {max_output!r}; give a number of at least 0 bytes")
 
 
+def host_path(directory: str, path: str) -> str:
+    """Return the host path for a canonical path, below the directory that is the root."""
+    below = "/".join(names.to_bytes(name).decode("utf-8", "surrogateescape") for name in path.split("/") if name)
+    return f"{directory}/{below}" if below else directory
+
+
 def _inside(top: str, directory: str, workdir: str | None) -> str:
     if workdir is None:
         return top
@@ -206,19 +244,6 @@ def _inside(top: str, directory: str, workdir: str | None) -> str:
     if below == os.pardir or below.startswith(os.pardir + os.sep):
         raise ValueError(f"cannot run a command in {workdir!r}: it is not below {directory!r}; name a directory there")
     return os.path.normpath(os.path.join(top, below))
-
-
-def why_not_sandboxed(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str | None:
-    """Return why a command runs without a sandbox, or `None` if it has one; raise if a sandbox is required."""
-    if mode == "off":
-        return "the sandbox is turned off"
-    if directory == "/":
-        problem: str | None = "the directory is the root of the whole machine"
-    else:
-        problem = bubblewrap.problem()
-    if problem and mode == "required":
-        raise refusal(problem)
-    return problem
 
 
 def _unreported(ended: int | None, returncode: int, said: str) -> str:

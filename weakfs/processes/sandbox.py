@@ -8,11 +8,14 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from glob import glob
+from typing import Literal
 
 from weakfs.class_decorators import frozen
 from weakfs.errors import fault
 from weakfs.messages import clip, one_line
 from weakfs.processes.errors import SandboxUnavailable
+
+SandboxMode = Literal["auto", "required", "off"]
 
 # Programs and libraries. Nothing below /home, /root, /opt, /run, /srv or /var is shown.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -78,14 +81,22 @@ class Bubblewrap:
         return self._trials[program]
 
 
-def refusal(problem: str) -> SandboxUnavailable:
-    """Return the error for a command that requires the sandbox."""
-    return fault(
-        SandboxUnavailable,
-        errno.ENOTSUP,
-        f"cannot run the command in a sandbox: {problem}; install bubblewrap and allow user namespaces, or ask for "
-        f"commands without a sandbox: shell_tool(ShellOptions(sandbox='auto')), or 'off'",
-    )
+def why_not_sandboxed(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str | None:
+    """Return why a command runs without a sandbox, or `None` if it has one; raise if a sandbox is required."""
+    if mode == "off":
+        return "the sandbox is turned off"
+    if directory == "/":
+        problem: str | None = "the directory is the root of the whole machine"
+    else:
+        problem = bubblewrap.problem()
+    if problem and mode == "required":
+        raise fault(
+            SandboxUnavailable,
+            errno.ENOTSUP,
+            f"cannot run the command in a sandbox: {problem}; install bubblewrap and allow user namespaces, or ask for "
+            f"commands without a sandbox: shell_tool(ShellOptions(sandbox='auto')), or 'off'",
+        )
+    return problem
 
 
 def confined(

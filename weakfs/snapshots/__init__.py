@@ -1,5 +1,6 @@
 """Snapshots of trees outside the session: directory scans, the content store, the undo journal, archives, git."""
 
+from weakfs.snapshots.accounts import SnapshotAccount
 from weakfs.snapshots.archive.tar import from_tar, to_tar
 from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable
 from weakfs.snapshots.scan.host_import import ImportedTree, Selection, import_tree
@@ -9,7 +10,7 @@ from weakfs.snapshots.scan.sinks import HashOnlySink, InMemorySink, Sink, StatTo
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.snapshot_store import Store
 from weakfs.snapshots.store.catalogue import StoredSnapshot
-from weakfs.snapshots.store.compaction import CompactReport, SnapshotAccount
+from weakfs.snapshots.store.compaction import CompactReport
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store_sink import StoreSink
 

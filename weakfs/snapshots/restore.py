@@ -7,13 +7,13 @@ which should become the same file, is written in place instead, so that they sta
 
 from __future__ import annotations
 
-import os
 import stat
 from errno import EBUSY, EINVAL
 
 from attrs import evolve, field
 
 from weakfs.class_decorators import define
+from weakfs.platforms import Opened
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import CONTENT, DEVICE, MODE, MODIFIED_AT, Leaf, is_file, is_link, kind_of, same_content
 from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of, with_mode
@@ -250,11 +250,8 @@ def overwrite(
     if not leaf[MODE] & stat.S_IRUSR:
         # Only root could read it otherwise.
         disk.set_status(staged, mode=leaf[MODE] | stat.S_IRUSR)
-    source = disk.open_file(staged)
-    try:
+    with Opened(disk.open_file(staged)) as source:
         disk.overwrite(segments, source, mode=leaf[MODE], modified_at=leaf[MODIFIED_AT])
-    finally:
-        os.close(source)
 
 
 def _set_status(

@@ -20,13 +20,13 @@ from os import PathLike
 
 import orjson
 
-from weakfs.platforms import fcntl
+from weakfs.platforms import Opened, fcntl
 from weakfs.reducers.tree.node import FileTree
 from weakfs.session import MissingBlob, UnknownSnapshot
 from weakfs.session.blobs.blob import Stored, checked
+from weakfs.snapshots.accounts import SnapshotAccount, accounts, freed_in_git
 from weakfs.snapshots.archive.archive_snapshot import archive_of
 from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
-from weakfs.snapshots.git.disk_usage import freed_in_git
 from weakfs.snapshots.git.repository import GitRepository
 from weakfs.snapshots.git.sink import GitSink
 from weakfs.snapshots.scan.manifests import manifest_digest
@@ -34,7 +34,7 @@ from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last
-from weakfs.snapshots.store.compaction import Compaction, CompactReport, Needs, SnapshotAccount, accounts, needs_of
+from weakfs.snapshots.store.compaction import Compaction, CompactReport, Needs, needs_of
 from weakfs.snapshots.store.manifest_reader import load
 from weakfs.snapshots.store.pack_index import PackIndex
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
@@ -333,11 +333,9 @@ class Store:
             descriptor = os.open(os.path.join(self.path, "lock"), flags, 0o600)
         except OSError as error:
             raise self._unwritable(error) from error
-        try:
+        with Opened(descriptor):
             fcntl.flock(descriptor, how)
             yield descriptor
-        finally:
-            os.close(descriptor)
 
     def _make_ready(self) -> None:
         """Create the store's directory if it is missing, and remove temporary files of dead processes."""

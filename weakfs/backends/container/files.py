@@ -27,7 +27,7 @@ from weakfs.filesystem import FilesystemSnapshot, Note, paths
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.processes import ENVIRONMENT, CommandOptions
 from weakfs.processes.background import Launcher
-from weakfs.processes.environment import select
+from weakfs.processes.command_options import select
 from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, TreeSeen

@@ -12,6 +12,7 @@ from weakfs.backends.container.restore import ContainerRoot
 from weakfs.backends.container.rootfs import TOP
 from weakfs.backends.host.snapshot_kinds import Kinds, Take
 from weakfs.filesystem import FilesystemSnapshot
+from weakfs.platforms import Opened
 
 ContainerSnapshotKind = Literal["tree", "tar", "image"]
 
@@ -39,11 +40,8 @@ class ContainerKinds(Kinds):
 
 def _commit(container: Container, name: str) -> str:
     """Make an image of a container's files; return its id."""
-    files = container.open_layer()
-    try:
+    with Opened(container.open_layer()) as files:
         top = os.fstat(files)
-    finally:
-        os.close(files)
     # An image does not store the status of the root directory, so a label does.
     label = f"LABEL {TOP}={stat.S_IMODE(top.st_mode)}:{top.st_mtime_ns}:{top.st_uid}:{top.st_gid}"
     # Not paused: nothing is running in it now, and without cgroups it cannot be paused.

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from shutil import which
 
 from weakfs.platforms import require_linux
 from weakfs.processes.background.launcher import Program, ProgramEnd
 from weakfs.processes.command_options import CommandOptions
-from weakfs.processes.directory_paths import host_path
-from weakfs.processes.environment import select
 from weakfs.processes.process import Job, Running
-from weakfs.processes.runner import GRACE, why_not_sandboxed
-from weakfs.processes.sandbox import confined, private_variables
+from weakfs.processes.runner import host_path, job_of
 from weakfs.processes.status import Status
 
 _CHUNK = 1 << 16
@@ -36,40 +32,8 @@ class HostLauncher:
 
     def launch(self, arguments: Sequence[str], *, directory: str) -> Program:
         """Launch a program in a directory; see `Launcher`."""
-        options, top = self._options, self._top
-        problem = why_not_sandboxed(options.sandbox, options.bubblewrap, top)
-        program = None if problem else options.bubblewrap.program
-        place = host_path(top, directory)
-
-        def command_line(status: int) -> list[str]:
-            if program is None:
-                return list(arguments)
-            size = options.limits.max_tmp_size if options.bubblewrap.can_limit_tmpfs() else None
-            words = options.limits.wrapped(list(arguments)) if which(arguments[0]) else list(arguments)
-            return confined(
-                program,
-                top,
-                place,
-                status,
-                words,
-                readable=options.readable,
-                tmp_size=size,
-                mounted_at=self._mounted_at,
-            )
-
-        job = Job(
-            command_line,
-            place if program is None else "/",
-            {
-                **select(os.environ, options.environment_allow),
-                **(private_variables(self._mounted_at or top) if program else {}),
-                **options.environment,
-            },
-            GRACE,
-            sandboxed=program is not None,
-            limits=None if program is None else options.limits,
-            is_held=True,
-        )
+        place = host_path(self._top, directory)
+        job, problem = job_of(arguments, self._top, place, self._options, mounted_at=self._mounted_at, is_held=True)
         return HostProgram(job, problem)
 
 

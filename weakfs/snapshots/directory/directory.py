@@ -7,6 +7,7 @@ import stat
 from contextlib import suppress
 from errno import EACCES, EINVAL
 
+from weakfs.platforms import Opened
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
@@ -81,7 +82,7 @@ class HostDirectory(ReadableDirectory):
         except PermissionError:
             self.set_status(segments, mode=mode | stat.S_IWUSR)
             target = self.open_for_writing(segments)
-        try:
+        with Opened(target):
             if not stat.S_ISREG(os.fstat(target).st_mode):
                 raise OSError(EINVAL, "it is not a regular file")
             copy_file(source, target)
@@ -89,8 +90,6 @@ class HostDirectory(ReadableDirectory):
             if stat.S_IMODE(os.fstat(target).st_mode) != mode:
                 os.fchmod(target, mode)
             os.utime(target, ns=(modified_at, modified_at))
-        finally:
-            os.close(target)
 
     def open_for_writing(self, segments: Segments) -> int:
         """Open a file for writing; the caller closes it."""
@@ -124,15 +123,13 @@ class HostDirectory(ReadableDirectory):
                     # Permissions are granted before it is removed.
                     continue
                 raise
-            try:
+            with Opened(descriptor):
                 status = os.fstat(descriptor)
                 with os.scandir(descriptor) as listing:
                     entries = list(listing)
                 if entries and not _may_remove(entries, descriptor, status, user):
                     raise PermissionError(EACCES, os.strerror(EACCES), b"/" + b"/".join(own.host_path(here)))
                 stack += [(*here, canonical_name(one.name)) for one in entries if one.is_dir(follow_symlinks=False)]
-            finally:
-                os.close(descriptor)
 
     def put(self, segments: Segments, node: Node) -> None:
         """Create a node and everything below it, exactly as it is, at an unused path."""

@@ -17,6 +17,7 @@ from typing import Protocol
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
+from weakfs.platforms import Opened
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import FileTree, Segments, find, put
 from weakfs.snapshots.directory.directory import HostDirectory
@@ -144,17 +145,14 @@ def find_names(disk: HostDirectory, wanted: Collection[Inode]) -> dict[Inode, tu
             descriptor = disk.open_directory(here, DIRECTORY)
         except OSError:
             continue
-        try:
-            with suppress(OSError), os.scandir(descriptor) as listing:
-                for entry in listing:
-                    if entry.is_dir(follow_symlinks=False):
-                        stack.append((*here, canonical_name(entry.name)))
-                    elif entry.inode() in numbers:
-                        status = entry.stat(follow_symlinks=False)
-                        if _inode(status) in found:
-                            found[_inode(status)].append((*here, canonical_name(entry.name)))
-        finally:
-            os.close(descriptor)
+        with Opened(descriptor), suppress(OSError), os.scandir(descriptor) as listing:
+            for entry in listing:
+                if entry.is_dir(follow_symlinks=False):
+                    stack.append((*here, canonical_name(entry.name)))
+                elif entry.inode() in numbers:
+                    status = entry.stat(follow_symlinks=False)
+                    if _inode(status) in found:
+                        found[_inode(status)].append((*here, canonical_name(entry.name)))
     return {inode: tuple(sorted(names)) for inode, names in found.items()}
 
 

@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable
 from functools import cache
 
+from weakfs.platforms import Opened
+
 # The number is the same on every architecture that shares Linux's system call numbers since 5.1.
 NUMBER = 437
 RESOLVE_NO_SYMLINKS = 0x04
@@ -45,11 +47,8 @@ def open_directory(path: bytes, flags: int, *, dir_fd: int) -> int:
 def is_available() -> bool:
     """Return whether the kernel has the call and no sandbox around this process forbids it."""
     try:
-        descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
-        try:
+        with Opened(os.open("/", os.O_PATH | os.O_CLOEXEC)) as descriptor:
             os.close(open_directory(b".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=descriptor))
-        finally:
-            os.close(descriptor)
     except (OSError, AttributeError):
         return False
     return True

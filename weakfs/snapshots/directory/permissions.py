@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 
-from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH, Opened
 from weakfs.snapshots.directory.entries import READ
 
 # Opens a handle to an entry that may not be read. It can be changed and reopened only through /proc.
@@ -58,8 +58,7 @@ def put_back(descriptor: int, bits: int | None) -> None:
 
 
 def _open_as_owner(name: str, directory: int, flags: int, needed: int) -> tuple[int, int | None]:
-    handle = os.open(name, HANDLE, dir_fd=directory)
-    try:
+    with Opened(os.open(name, HANDLE, dir_fd=directory)) as handle:
         bits = _allow(handle, needed)
         if bits is None:
             return os.open(name, flags, dir_fd=directory), None
@@ -69,8 +68,6 @@ def _open_as_owner(name: str, directory: int, flags: int, needed: int) -> tuple[
         except BaseException:
             os.chmod(opened, bits)
             raise
-    finally:
-        os.close(handle)
 
 
 def _allow(descriptor: int, needed: int) -> int | None:

@@ -39,10 +39,18 @@ def private_git_dir(repository: str, folder: str, configuration: bytes) -> Gener
     """
     with writing(repository):
         disk.make_folder(folder)
+    with temporary_git_dir(repository, folder) as made:
+        with writing(repository):
+            _make(made, repository, configuration)
+        yield made
+
+
+@contextmanager
+def temporary_git_dir(repository: str, folder: str) -> Generator[str]:
+    """Yield an unused path for a git directory of a repository. What is left there is removed at the end."""
+    with writing(repository):
         lock, path = disk.open_temporary(folder)
     try:
-        with writing(repository):
-            _make(path + SUFFIX, repository, configuration)
         yield path + SUFFIX
     finally:
         shutil.rmtree(path + SUFFIX, ignore_errors=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import struct
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.git.cat_file import GitReader
 from weakfs.snapshots.git.command import initialize, run, writing
 from weakfs.snapshots.git.fast_import import FastImport, remove_leftovers
-from weakfs.snapshots.git.private_git_dir import READER, check_objects, private_git_dir
+from weakfs.snapshots.git.private_git_dir import READER, check_objects, private_git_dir, temporary_git_dir
 from weakfs.snapshots.store import atomic_files as disk
 
 REFS = "refs/weakfs/"
@@ -88,9 +87,7 @@ class GitRepository:
                 self._make()
 
     def _make(self) -> None:
-        descriptor, temporary = disk.open_temporary(self.imports)
-        made = temporary + ".git"
-        try:
+        with temporary_git_dir(self.path, self.imports) as made:
             initialize(made)
             disk.write_over(os.path.join(made, "config"), CONFIGURATION)
             # Git syncs none of this: after a power failure, HEAD could be empty, or the directory for packs missing.
@@ -101,10 +98,6 @@ class GitRepository:
                 if not self.is_there:
                     raise
             sync_folder(os.path.dirname(self.path))
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
-            disk.remove(temporary)
-            os.close(descriptor)
 
     # Reading.
 

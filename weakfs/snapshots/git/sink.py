@@ -7,14 +7,14 @@ from hashlib import sha256
 
 from weakfs.class_decorators import frozen
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
-from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
+from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.snapshots.git.fast_import import FastImport
 from weakfs.snapshots.git.fast_import_commands import changes, refused_contents
 from weakfs.snapshots.git.repository import SIDECAR_REFS, GitRepository, ref_of, sidecar_entries
-from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store.catalogue import StoredSnapshot, root_name
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
+from weakfs.snapshots.store.store_sink import WriterSink
 
 
 @frozen(eq=False)
@@ -25,31 +25,17 @@ class Base:
     git_tree: str
 
 
-class GitSink:
+class GitSink(WriterSink):
     """Sink of a scan for a snapshot of kind git. Created by `Store.git_writer`; for one thread."""
 
     def __init__(self, repository: GitRepository, writer: StoreWriter, check_room: Callable[[], object]) -> None:
+        super().__init__(writer)
         self.repository = repository
-        self._writer = writer
         self._check_room = check_room
         # Nothing is collected while there is a writer. Contents that others add in the meantime need not be known.
         self._known = repository.ids()
         self._added: set[bytes] = set()
         self._stream: FastImport | None = None
-
-    @property
-    def token(self) -> StatToken:
-        """The token of directories whose contents are all in the repository."""
-        return self._writer.token
-
-    @property
-    def source(self) -> ContentSource:
-        """The store, which also reads from its repository."""
-        return self._writer.source
-
-    def trusts(self, token: StatToken | None) -> bool:
-        """Return whether all contents below a directory with that token are in the repository."""
-        return self._writer.trusts(token)
 
     def keeps(self, digest: bytes) -> bool:
         """Return whether a blob is in the repository or in the current stream."""
@@ -75,10 +61,6 @@ class GitSink:
         self._to_write().blob_of_pieces(size, passed())
         self._added.add(found.digest())
         return Stored(found.digest(), size, self.source)
-
-    def add_manifest(self, manifest: bytes) -> bytes:
-        """Add a directory's manifest to the store."""
-        return self._writer.add_manifest(manifest)
 
     def commit(
         self, scan: Scan, *, snapshot_id: str, created_ns: int, tag: str | None, root_path: str, base: Base | None

@@ -16,7 +16,7 @@ from attrs import field
 from weakfs.class_decorators import define, frozen
 from weakfs.filesystem import Limits
 from weakfs.filesystem.primitives import SymlinkPolicy
-from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH
+from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH, Opened
 from weakfs.reducers.timestamps import clamped
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
@@ -95,13 +95,10 @@ def import_tree(
     totals of that filesystem so far. Raises `OSError` if `root` itself cannot be opened; entries below it that cannot
     be read are reported in `skipped`.
     """
-    descriptor = os.open(root, READ_FOLLOWING | O_DIRECTORY)
-    try:
+    with Opened(os.open(root, READ_FOLLOWING | O_DIRECTORY)) as descriptor:
         work = _Import(root, descriptor, selection, prefix_depth, held, on_file)
         tree = work.directory(descriptor, "", ())
         return ImportedTree(tree, tuple(sorted(work.skipped)))
-    finally:
-        os.close(descriptor)
 
 
 @define(eq=False)
@@ -161,7 +158,7 @@ class _Import:
                 return None
             if len(above) > MAX_DEPTH:
                 return self._skip(path, f"is more than {MAX_DEPTH} directories deep")
-            with _opened(entry.name, READ | O_DIRECTORY, descriptor) as below:
+            with Opened(os.open(entry.name, READ | O_DIRECTORY, dir_fd=descriptor)) as below:
                 return self._wanted_tree(below, path, above)
         if not self.selection.wants_file(path) or self._refused(path):
             return None
@@ -169,7 +166,7 @@ class _Import:
             return self._link(descriptor, entry.name, path, status, above)
         if not self._fits(path, status.st_size):
             return None
-        with _opened(entry.name, READ, descriptor) as opened:
+        with Opened(os.open(entry.name, READ, dir_fd=descriptor)) as opened:
             return self._file(opened, path)
 
     def _wanted_tree(self, descriptor: int, path: str, above: tuple[tuple[int, int], ...]) -> FileTree | None:
@@ -196,7 +193,7 @@ class _Import:
                 return self._skip(path, f"is a link to {SPECIAL.get(stat.S_IFMT(found.st_mode), 'no file')}")
             if stat.S_ISDIR(found.st_mode) and (found.st_dev, found.st_ino) in above:
                 return self._skip(path, "is a link to one of its own parent directories")
-            with _opened(f"/proc/self/fd/{handle}", READ_FOLLOWING, descriptor) as opened:
+            with Opened(os.open(f"/proc/self/fd/{handle}", READ_FOLLOWING, dir_fd=descriptor)) as opened:
                 if stat.S_ISREG(found.st_mode):
                     return self._file(opened, path)
                 if len(above) > MAX_DEPTH:
@@ -211,7 +208,7 @@ class _Import:
     def _followed(self, name: str, descriptor: int) -> Iterator[int | None]:
         """Yield an O_PATH handle to a link's target; `None` if it is outside and links may not lead there."""
         if self.selection.follow_symlinks == "allow":
-            with _opened(name, HANDLE, descriptor) as handle:
+            with Opened(os.open(name, HANDLE, dir_fd=descriptor)) as handle:
                 yield handle
             return
         root = os.path.realpath(f"/proc/self/fd/{self.root_descriptor}")
@@ -300,12 +297,3 @@ def _read(descriptor: int, room: int | None) -> bytes:
         pieces.append(piece)
         left = None if left is None else left - len(piece)
     return b"".join(pieces)
-
-
-@contextmanager
-def _opened(name: str, flags: int, directory: int) -> Iterator[int]:
-    descriptor = os.open(name, flags, dir_fd=directory)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

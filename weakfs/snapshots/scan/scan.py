@@ -32,8 +32,7 @@ from weakfs.snapshots.scan.manifests import NO_DIGEST, NO_STATUS, Status
 from weakfs.snapshots.scan.scan_limits import STRIDE, Interruptible, ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.scan.stable_read import Swapped, read_file, status_of
-from weakfs.snapshots.scan.stat_cache import Directory, Scan, trusted
-from weakfs.snapshots.scan.unchanged_entries import can_replace, has_exactly, unchanged_leaf
+from weakfs.snapshots.scan.stat_cache import Directory, Scan, can_replace, has_exactly, trusted, unchanged_leaf
 
 # Errors of opening what is no longer a directory.
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)

@@ -1,15 +1,21 @@
-"""The stat cache: a scan's tree and the status of every entry, with which the next scan compares what it finds."""
+"""The stat cache: a scan's tree and the status of every entry, with which the next scan compares what it finds.
+
+What has not changed is reused, so that equal files and directories of two scans are the same objects.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from weakfs.class_decorators import define, frozen
-from weakfs.reducers.tree import node as trees
-from weakfs.reducers.tree.node import FileTree, Node
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.leaf import Leaf
+from weakfs.reducers.tree.node import FileTree, Node, find, tree_of
+from weakfs.session.blobs.blob import Stored
 from weakfs.snapshots.directory.entries import host_name
 from weakfs.snapshots.scan.manifests import NO_STATUS, Status
-from weakfs.snapshots.scan.sinks import StatToken
+from weakfs.snapshots.scan.sinks import Sink, StatToken
 
 # The clock for file times advances once per kernel tick, 10 ms at 100 Hz.
 TICK = 12_000_000
@@ -61,7 +67,7 @@ class Scan:
         for name in segments[:-1]:
             here = here.below.get(host_name(name)) if here is not None else None
         name = segments[-1]
-        node = trees.find(here.tree, (name,)) if here is not None else None
+        node = find(here.tree, (name,)) if here is not None else None
         if here is None or node is None:
             return Scan(single({}, {}, {}, None), self.started_at)
         host = host_name(name)
@@ -76,7 +82,7 @@ def single(
     token: StatToken | None,
 ) -> Directory:
     """Return a directory that holds a single entry."""
-    return Directory(trees.tree_of(nodes), statuses, below, NO_STATUS, token, None)
+    return Directory(tree_of(nodes), statuses, below, NO_STATUS, token, None)
 
 
 def trusted(status: Status, started_at: int) -> bool:
@@ -84,3 +90,37 @@ def trusted(status: Status, started_at: int) -> bool:
     _, _, mtime, ctime, _ = status
     tick = TICK if ctime % SECOND else COARSE_TICK
     return 0 < ctime < started_at - tick and mtime < started_at - tick
+
+
+def unchanged_leaf(leaf: Leaf, known: Directory, sink: Sink) -> Leaf | None:
+    """Return the leaf of an unchanged entry, read from the sink's source; `None` if the sink does not keep its content.
+
+    `known` is the directory as the earlier scan found it.
+    """
+    content = leaf[leaves.CONTENT]
+    if sink.trusts(known.token) or type(content) is not Stored:
+        return leaf
+    if not sink.keeps(content.digest):
+        return None
+    if content.source is sink.source:
+        return leaf
+    here = Stored(content.digest, content.size, sink.source)
+    return leaves.file(here, mode=leaf[leaves.MODE], at=leaf[leaves.MODIFIED_AT])
+
+
+def can_replace(old: Leaf, new: Leaf, *, is_kept: bool) -> bool:
+    """Return whether a cached leaf can replace a new one: equal in all respects, and read from the right source."""
+    one, other = old[leaves.CONTENT], new[leaves.CONTENT]
+    if old[leaves.MODE] != new[leaves.MODE] or old[leaves.MODIFIED_AT] != new[leaves.MODIFIED_AT]:
+        return False
+    if type(one) is Stored and type(other) is Stored:
+        return one == other and (is_kept or one.source is other.source)
+    return type(one) is type(other) and one == other
+
+
+def has_exactly(tree: FileTree, nodes: dict[str, Node], mode: int, modified_at: int) -> bool:
+    """Return whether a tree has exactly these node objects, and this mode and time."""
+    if tree.mode != mode or tree.modified_at != modified_at:
+        return False
+    known = dict(maps.items(tree._children))
+    return len(known) == len(nodes) and all(known.get(name) is node for name, node in nodes.items())

@@ -24,9 +24,6 @@ ReadManifest = Callable[[bytes], bytes]
 # Packs smaller than this are merged; larger ones are not touched as long as most of their contents are needed.
 SMALL_PACK = 64 << 20
 
-# The owner of contents that several snapshots need.
-SHARED = -1
-
 
 @frozen
 class SnapshotAccount:
@@ -45,48 +42,6 @@ class CompactReport:
     bytes_after: int
     packs_before: int
     packs_after: int
-
-
-def add_owner(
-    owners: dict[bytes, int],
-    number: int,
-    wanted: list[tuple[bool, bytes]],
-    read_manifest: ReadManifest,
-    *,
-    with_contents: bool,
-) -> None:
-    """Enter a snapshot in `owners` for each digest that it needs: its number, or `SHARED` if others need it as well.
-
-    `wanted` maps each digest to whether it is that of a directory; it is emptied.
-    """
-    while wanted:
-        is_directory, digest = wanted.pop()
-        owner = owners.get(digest)
-        if owner in (number, SHARED):
-            continue
-        owners[digest] = number if owner is None else SHARED
-        if is_directory:
-            wanted += [below for below in manifests.children(read_manifest(digest)) if below[0] or with_contents]
-
-
-def accounts(
-    snapshots: Sequence[StoredSnapshot], read_manifest: ReadManifest, size_of: Callable[[bytes], int]
-) -> tuple[SnapshotAccount, ...]:
-    """Return the size of each snapshot and the space that dropping it would free. Read every manifest at most twice."""
-    owners: dict[bytes, int] = {}
-    # Snapshots that need contents come first, so that a manifest shared by two of them is not read a third time.
-    numbered = sorted(enumerate(snapshots), key=lambda entry: entry[1].kind != "tree")
-    for number, snapshot in numbered:
-        wanted = [(True, bytes.fromhex(snapshot.ref))]
-        wanted += [(False, bytes.fromhex(digest)) for digest in snapshot.contents]
-        add_owner(owners, number, wanted, read_manifest, with_contents=snapshot.kind == "tree")
-    frees = [0] * len(snapshots)
-    for digest, owner in owners.items():
-        if owner != SHARED:
-            frees[owner] += size_of(digest)
-    return tuple(
-        SnapshotAccount(snapshot, snapshot.total_size, freed) for snapshot, freed in zip(snapshots, frees, strict=True)
-    )
 
 
 @define

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
-from weakfs.platforms import NOT_A_REGULAR_FILE, open_regular_file
+from weakfs.platforms import NOT_A_REGULAR_FILE, Opened, open_regular_file
 from weakfs.session.blobs.sparse import PIECE, SparseWriter
 from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.errors import StoreDamaged
@@ -159,8 +159,7 @@ class Rows:
 
 def read_index(path: str) -> Rows:
     """Return the index of a pack; raise `StoreDamaged` if the pack is incomplete."""
-    descriptor = open_pack(path)
-    try:
+    with Opened(open_pack(path)) as descriptor:
         size = os.fstat(descriptor).st_size
         if size < len(HEADER) + TAIL.size:
             raise _damaged(path, "it is truncated")
@@ -170,8 +169,6 @@ def read_index(path: str) -> Rows:
         if end != END or start + count * ROW.size + TAIL.size != size:
             raise _damaged(path, "it does not end with a pack's tail")
         rows = read_at(descriptor, start, count * ROW.size)
-    finally:
-        os.close(descriptor)
     if sha256(rows).digest() != checksum:
         raise _damaged(path, "its index does not match the checksum")
     return Rows(rows)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from weakfs.class_decorators import frozen
+from weakfs.platforms import Opened
 from weakfs.reducers.tree.name_escaping import from_bytes
 from weakfs.snapshots.directory.entries import DIRECTORY, READ
 
@@ -138,11 +139,8 @@ class ProcessList:
             return self._read(f"{pid}/task/{another}/environ")
 
     def _list(self, path: str) -> list[str]:
-        descriptor = os.open(path, DIRECTORY, dir_fd=self._proc)
-        try:
+        with Opened(os.open(path, DIRECTORY, dir_fd=self._proc)) as descriptor:
             return os.listdir(descriptor)
-        finally:
-            os.close(descriptor)
 
     def _read(self, path: str) -> bytes:
         descriptor = os.open(path, READ, dir_fd=self._proc)

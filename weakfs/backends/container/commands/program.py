@@ -12,6 +12,7 @@ from time import monotonic
 from weakfs.backends.container.commands.command_files import CommandFiles, is_readable, script_of
 from weakfs.backends.container.commands.process_list import Listed, started_by
 from weakfs.backends.container.commands.supervisor import KILLING, PAUSE, Supervisor
+from weakfs.class_decorators import frozen
 from weakfs.processes import CommandLimits
 from weakfs.processes.background import Program, ProgramEnd
 
@@ -19,28 +20,22 @@ from weakfs.processes.background import Program, ProgramEnd
 CHECKING = 0.1
 
 
+@frozen(eq=False)
 class ContainerLauncher:
     """Launches programs under a container's supervisor, which kills them when this process dies.
 
     `workdir_of` turns a canonical path into one of the container.
     """
 
-    def __init__(
-        self,
-        supervisor: Supervisor,
-        workdir_of: Callable[[str], str],
-        environment: Mapping[str, str],
-        limits: CommandLimits,
-    ) -> None:
-        self._supervisor = supervisor
-        self._workdir_of = workdir_of
-        self._environment = environment
-        self._limits = limits
+    supervisor: Supervisor
+    workdir_of: Callable[[str], str]
+    environment: Mapping[str, str]
+    limits: CommandLimits
 
     def launch(self, arguments: Sequence[str], *, directory: str) -> Program:
         """Launch a program in a directory; see `Launcher`."""
-        text = script_of([*arguments], self._workdir_of(directory), self._environment, self._limits)
-        return ContainerProgram(self._supervisor, text, self._limits.max_processes)
+        text = script_of([*arguments], self.workdir_of(directory), self.environment, self.limits)
+        return ContainerProgram(self.supervisor, text, self.limits.max_processes)
 
 
 class ContainerProgram:

@@ -16,6 +16,7 @@ from errno import EBUSY, EIO, ENXIO, EPIPE, ETIMEDOUT
 from importlib import resources
 from threading import Lock
 from time import monotonic
+from typing import TypeVar
 
 from weakfs.backends.container.commands.command_files import (
     OPEN_TO_ALL,
@@ -26,7 +27,7 @@ from weakfs.backends.container.commands.command_files import (
 )
 from weakfs.backends.container.commands.process_list import ProcessList
 from weakfs.errors import fault
-from weakfs.platforms import fcntl
+from weakfs.platforms import Opened, fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY, HANDLE
 from weakfs.snapshots.directory.entries import remove as remove_entry
 
@@ -53,38 +54,26 @@ def script() -> str:
 def make_control(path: str, directory: int | None) -> None:
     """Make the directory through which a supervisor is reached; `path` is relative to the open `directory`, if any."""
     os.mkdir(path, 0o755, dir_fd=directory)
-    control = os.open(path, DIRECTORY, dir_fd=directory)
-    try:
+    with Opened(os.open(path, DIRECTORY, dir_fd=directory)) as control:
         os.fchmod(control, 0o755)
         os.close(make_fifo(REQUESTS, control))
-    finally:
-        os.close(control)
 
 
 def remove_control(name: str, control: int) -> None:
     """Remove the open directory `control`, with its name, from the directory that contains it."""
-    parent = os.open("..", DIRECTORY, dir_fd=control)
-    try:
+    with Opened(os.open("..", DIRECTORY, dir_fd=control)) as parent:
         remove_entry(parent, os.fsencode(name))
-    finally:
-        os.close(parent)
 
 
 def lifeline(control: int) -> int:
     """Open the requests of a supervisor before it is started. It will run until the descriptor is closed."""
-    place = os.open(REQUESTS, HANDLE, dir_fd=control)
-    try:
+    with Opened(os.open(REQUESTS, HANDLE, dir_fd=control)) as place:
         if stat.S_ISFIFO(os.fstat(place).st_mode):
             # An earlier connection has protected the FIFO.
             os.chmod(f"/proc/self/fd/{place}", OPEN_TO_ALL)
-    finally:
-        os.close(place)
     # Without a reader they cannot be opened for writing.
-    reader = os.open(REQUESTS, READING, dir_fd=control)
-    try:
+    with Opened(os.open(REQUESTS, READING, dir_fd=control)):
         return os.open(REQUESTS, WRITING, dir_fd=control)
-    finally:
-        os.close(reader)
 
 
 def is_read(control: int) -> bool:
@@ -96,6 +85,13 @@ def is_read(control: int) -> bool:
             raise
         return False
     return True
+
+
+E = TypeVar("E", bound=OSError)
+
+
+def _unusable(kind: type[E], number: int, why: str) -> E:
+    return fault(kind, number, f"cannot run commands in the container: {why}")
 
 
 class Supervisor:
@@ -152,10 +148,8 @@ class Supervisor:
         try:
             return ProcessList(pid, only=self.mark if self._end is None else "")
         except OSError as error:
-            raise fault(
-                OSError,
-                error.errno or EIO,
-                "cannot run commands in the container: it has ended; try again, which starts the container",
+            raise _unusable(
+                OSError, error.errno or EIO, "it has ended; try again, which starts the container"
             ) from error
 
     def _connected(self) -> int:
@@ -167,11 +161,7 @@ class Supervisor:
                 if error.errno != ENXIO:
                     raise
             if monotonic() > until or not self._has_container:
-                raise fault(
-                    OSError,
-                    EIO,
-                    "cannot run commands in the container: its supervisor does not start; the image needs a /bin/sh",
-                )
+                raise _unusable(OSError, EIO, "its supervisor does not start; the image needs a /bin/sh")
             time.sleep(0.002)
 
     def _protect(self) -> None:
@@ -213,16 +203,10 @@ class Supervisor:
             # Starts with a line break, so that anything a command may have written there is a separate line.
             os.write(self._requests, f"\n{line}\n".encode())
         except BlockingIOError as error:
-            raise fault(
-                TimeoutError,
-                ETIMEDOUT,
-                "cannot run commands in the container: its supervisor does not answer; stop the container",
-            ) from error
+            raise _unusable(TimeoutError, ETIMEDOUT, "its supervisor does not answer; stop the container") from error
         except BrokenPipeError as error:
-            raise fault(
-                BrokenPipeError,
-                EPIPE,
-                "cannot run commands in the container: its supervisor has ended; try again, which starts the container",
+            raise _unusable(
+                BrokenPipeError, EPIPE, "its supervisor has ended; try again, which starts the container"
             ) from error
 
     def send(self, number: int, pids: Iterable[int]) -> None:

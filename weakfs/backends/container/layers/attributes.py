@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer import ROOT, Layer, Owner, Xattrs, overlay_prefixes, shown, xattrs_of
 from weakfs.class_decorators import frozen
+from weakfs.platforms import Opened
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import CONTENT, DEVICE
 from weakfs.reducers.tree.node import FileTree, Segments, find, path_of, walk
@@ -89,8 +90,7 @@ class AttributeRestore:
         return own.owners.get(path, ROOT), own.xattrs.get(path, {})
 
     def _set(self, segments: Segments, owner: Owner, xattrs: Xattrs) -> None:
-        directory = self.disk.open_directory(segments[:-1])
-        try:
+        with Opened(self.disk.open_directory(segments[:-1])) as directory:
             raw = host_bytes(segments[-1]) if segments else b"."
             name = os.fsdecode(raw)
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -105,8 +105,6 @@ class AttributeRestore:
             for new, value in xattrs.items():
                 if there.get(new) != value and not new.startswith(overlay_prefixes()):
                     os.setxattr(place, new, value, follow_symlinks=False)
-        finally:
-            os.close(directory)
 
     def _link(self, names: tuple[str, ...]) -> None:
         """Link paths that a restore has created as separate files, so that they are hard links to one file again."""

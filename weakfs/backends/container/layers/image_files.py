@@ -15,6 +15,7 @@ from weakfs.backends.container.layers.layer import (
     shown,
     xattrs_of,
 )
+from weakfs.platforms import Opened
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import CONTENT, DEVICE
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Segments, find, walk
@@ -42,12 +43,9 @@ class ImageFiles:
         for layer in self._layers:
             status = layer.status(segments)
             if status is not None:
-                directory = layer.open_directory(segments[:-1])
-                try:
+                with Opened(layer.open_directory(segments[:-1])) as directory:
                     name = os.fsdecode(host_bytes(segments[-1])) if segments else "."
                     return (status.st_uid, status.st_gid), shown(xattrs_of(directory, name))
-                finally:
-                    os.close(directory)
         return None
 
 
@@ -61,10 +59,7 @@ def _marks(layer: ReadableDirectory, files: FileTree, lower: FileTree) -> Attrib
             if status is not None and is_whiteout(status):
                 whiteouts.add(path)
         elif type(find(lower, segments)) is FileTree:
-            descriptor = layer.open_directory(segments)
-            try:
+            with Opened(layer.open_directory(segments)) as descriptor:
                 if is_opaque(xattrs_of(descriptor, ".")):
                     opaque.add(path)
-            finally:
-                os.close(descriptor)
     return Attributes(whiteouts=frozenset(whiteouts), opaque=frozenset(opaque))

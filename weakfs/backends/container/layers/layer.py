@@ -22,6 +22,7 @@ from attrs import field
 
 from weakfs.backends.overlay.layers import bare, merged
 from weakfs.class_decorators import frozen
+from weakfs.platforms import Opened
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import WHITEOUT
@@ -226,10 +227,8 @@ class AttributeReader:
         except (FileNotFoundError, NotADirectoryError):
             # A running process has removed it since it was scanned.
             return {}
-        try:
+        with Opened(descriptor):
             found = {canonical_name(host): self._entry_of(descriptor, host) for host in directory.statuses}
-        finally:
-            os.close(descriptor)
         return {name: entry for name, entry in found.items() if entry is not None}
 
     def _entry_of(self, descriptor: int, host: str) -> Entry | None:

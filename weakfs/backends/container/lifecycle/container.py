@@ -23,7 +23,7 @@ from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer_size import LayerSize
 from weakfs.backends.container.lifecycle.conmon import end, has_monitor, remove_container
-from weakfs.backends.container.lifecycle.first_process import put_back_layer, start
+from weakfs.backends.container.lifecycle.first_process import ended_immediately, put_back_layer, start
 from weakfs.backends.container.lifecycle.idle import AGAIN, IDLENESS, User
 from weakfs.backends.container.lifecycle.listing import CONTROL, SESSION, of_sessions
 from weakfs.backends.container.lifecycle.options import IDLE_AFTER, MAX_LAYER_SIZE
@@ -33,12 +33,12 @@ from weakfs.backends.container.lifecycle.podman import (
     Image,
     Inspected,
     Podman,
-    PodmanError,
     find_image,
     inspect,
 )
 from weakfs.backends.container.lifecycle.replacement import is_lost, replace, settled
 from weakfs.errors import fault
+from weakfs.platforms import Opened
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY
 from weakfs.snapshots.directory.entries import remove as remove_entry
@@ -155,12 +155,7 @@ class Container:
         try:
             self._process = os.pidfd_open(found.pid)
         except OSError as error:
-            raise fault(
-                PodmanError,
-                error.errno or EINVAL,
-                f"cannot start the container {self.name!r}: its first process ended immediately; the image needs a "
-                f"/bin/sh, and '{self.podman.program} logs {self.name}' may say more",
-            ) from error
+            raise ended_immediately(self.podman, self.name, error.errno or EINVAL) from error
         self._inspected, self._refers_to_image = found, None
         self.starts += 1
         if self.is_own and found.upper is not None and kept_layer.is_kept(found.upper):
@@ -237,14 +232,11 @@ class Container:
 
     def _make_requests(self) -> int:
         """Create the supervisor's directory among the files of an attached container, and open it."""
-        files = self.open_files()
-        try:
+        with Opened(self.open_files()) as files:
             with suppress(FileNotFoundError):
                 remove_entry(files, BESIDE.encode())
             supervision.make_control(BESIDE, files)
             return os.open(BESIDE, DIRECTORY, dir_fd=files)
-        finally:
-            os.close(files)
 
     def _end(self) -> None:
         """End the container without Podman; it is started again when it is next used."""

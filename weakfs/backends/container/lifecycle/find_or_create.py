@@ -20,7 +20,7 @@ from weakfs.backends.container.lifecycle.options import ContainerOptions
 from weakfs.backends.container.lifecycle.podman import Inspected, Podman, PodmanError, find_image, inspect, inspect_all
 from weakfs.backends.container.lifecycle.replacement import LOST, settled
 from weakfs.errors import fault
-from weakfs.platforms import fcntl
+from weakfs.platforms import Opened, fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
 
 # How long to wait for another process that finds or creates a container, and how often to check, in seconds. Each of
@@ -46,8 +46,7 @@ def open_container(
     """
     os.makedirs(state, mode=0o700, exist_ok=True)
     # If two processes open one session at once, one waits here. If their stores differ, Podman refuses one of them.
-    alone = os.open(state, DIRECTORY)
-    try:
+    with Opened(os.open(state, DIRECTORY)) as alone:
         _lock(alone, name)
         for attempt in range(1, ATTEMPTS + 1):
             found = _find(podman, session_id=session_id, name=name)
@@ -61,8 +60,6 @@ def open_container(
                     raise
                 _remove_half_created(podman, taken[1], _name_in_podman(session_id, name))
         raise AssertionError("the last attempt returns or raises")
-    finally:
-        os.close(alone)
 
 
 def _lock(directory: int, name: str) -> None:

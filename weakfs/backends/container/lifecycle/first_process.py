@@ -15,6 +15,7 @@ from weakfs.backends.container.lifecycle.conmon import end, end_calls
 from weakfs.backends.container.lifecycle.podman import Inspected, Podman, PodmanError, inspect
 from weakfs.backends.container.lifecycle.replacement import is_lost
 from weakfs.errors import fault
+from weakfs.platforms import Opened
 
 PAUSE = 0.002
 
@@ -79,13 +80,18 @@ def _start(podman: Podman, found: Inspected, control: int) -> Inspected:
     podman.run("start", found.container_id)
     started = inspect(podman, found.container_id)
     if not _is_up(started.pid, control):
-        raise fault(
-            PodmanError,
-            EINVAL,
-            f"cannot start the container {found.name!r}: its first process ended immediately; the image needs a "
-            f"/bin/sh, and '{podman.program} logs {found.name}' may say more",
-        )
+        raise ended_immediately(podman, found.name)
     return started
+
+
+def ended_immediately(podman: Podman, name: str, number: int = EINVAL) -> PodmanError:
+    """Return the error for a container whose first process ended when it was started."""
+    return fault(
+        PodmanError,
+        number,
+        f"cannot start the container {name!r}: its first process ended immediately; the image needs a /bin/sh, and "
+        f"'{podman.program} logs {name}' may say more",
+    )
 
 
 def _is_up(pid: int, control: int) -> bool:
@@ -94,12 +100,10 @@ def _is_up(pid: int, control: int) -> bool:
         process = os.pidfd_open(pid)
     except OSError:
         return False
-    try:
+    with Opened(process):
         until = monotonic() + supervision.STARTING
         while not supervision.is_read(control) and monotonic() < until:
             if is_readable(process):
                 return False
             time.sleep(PAUSE)
         return not is_readable(process)
-    finally:
-        os.close(process)
