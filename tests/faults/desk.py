@@ -37,7 +37,7 @@ class Desk:
 
     def check(self) -> None:
         """Check that the files are as the session says, that nothing is left over, and that no call is half done."""
-        assert left_in_journals(self.store, after_kill=True) == []
+        assert left_in_journals(self.store, after_interrupt=True) == []
         known = self.session[ExternalTrees].latest()
         assert known is not None
         assert self.files.tree().fingerprint == known.tree(self.files.filesystem_id).fingerprint

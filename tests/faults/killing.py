@@ -119,7 +119,7 @@ class Attempts:
         """Reopen the directory, and check that its files are in an allowed state and nothing is left over."""
         fs = self.open()
         lying = [path for path in record(self.root) if TEMPORARY.search(path)]
-        left = left_in_journals(self.store, after_kill=True)
+        left = left_in_journals(self.store, after_interrupt=True)
         if lying or left:
             self.found.append(f"{when}: {lying} {left} lie about")
         if allowed and self.now() not in allowed:

@@ -85,7 +85,7 @@ def test_a_transaction_of_a_fork_is_in_the_session_only_if_it_is_in_the_files(tm
         acknowledged, was_killed = dying(work)
 
         desk = Desk(tmp_path)
-        assert left_in_journals(desk.store, after_kill=True) == []
+        assert left_in_journals(desk.store, after_interrupt=True) == []
         files = desk.files.tree().fingerprint != before
         is_stored = desk.session.seq > seq
         for path, is_there in (("/new/file", files), ("/dir/sub/c", not files)):

@@ -408,7 +408,7 @@ def test_a_file_that_vanishes_during_a_call_is_an_ordinary_error(
                 refusal = error
             came_through = looks < moment
         assert refusal is None or (refusal.errno == ENOENT and "cannot" in str(refusal))
-        assert not left_in_journals(place / "store")
+        assert not left_in_journals(place / "store", after_interrupt=True)
         fs.restore(snapshot)
         if came_through:
             return

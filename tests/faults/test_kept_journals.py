@@ -105,7 +105,7 @@ def test_a_kill_before_any_call_leaves_a_write_done_or_not(place: Path) -> None:
         seen = record(place / "root")
         opened(place)
         assert file_of(place).read_text() in ("one", "two")
-        assert left_in_journals(place / "store", after_kill=True) == []
+        assert left_in_journals(place / "store", after_interrupt=True) == []
         assert [path for path in record(place / "root") if b".tmp" in path] == []
         if b".weakfs-" in b"".join(seen):
             assert file_of(place).read_text() == "one"

@@ -285,11 +285,11 @@ CHANGES: tuple[Callable[[Disorder, Random], None], ...] = (
 )
 
 
-def left_in_journals(store: Path, *, after_kill: bool = False) -> list[Path]:
+def left_in_journals(store: Path, *, after_interrupt: bool = False) -> list[Path]:
     """Return what is in the journals of a store, except empty ones, which are kept for later work.
 
-    A kill may also leave the directory of a journal whose log had not been created, or had been removed.
+    A kill or an interrupt may also leave the directory of a journal whose log was not created yet, or was removed.
     """
     found = [(one, [(path.name, path.stat().st_size) for path in one.glob("*")]) for one in store.glob("journals/*")]
     left = [(one, names) for one, names in found if names != [("log", 0)]]
-    return [one for one, names in left if not after_kill or "log" in dict(names)]
+    return [one for one, names in left if not after_interrupt or "log" in dict(names)]

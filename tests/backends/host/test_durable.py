@@ -58,7 +58,7 @@ def files_of(root: Path, session: Session | None = None) -> HostFilesystem:
 
 
 def journals(root: Path) -> list[Path]:
-    return left_in_journals(root.parent / "store")
+    return left_in_journals(root.parent / "store", after_interrupt=True)
 
 
 def killed(root: Path, moment: str) -> Mapping[bytes, object]:

@@ -415,6 +415,6 @@ def test_a_process_killed_at_any_call_leaves_a_change_complete_or_absent(
             expected = {"longer": b"after\n" * 1000, "empty": b"", "append": b"before\n" * 500 + b"more\n"}
             assert after[b"a"].content == expected.get(change, b"before\n" * 500)
         assert died or not is_undone
-        assert not left_in_journals(above / f"store {moment}")
+        assert not left_in_journals(above / f"store {moment}", after_interrupt=True)
         del fs
     assert deaths
