@@ -221,8 +221,19 @@ def show_options(app: Any) -> None:
         del analyzer.overloads[name]
 
 
+def import_documented(app: Any) -> None:
+    """Import all packages of the reference, since an incremental build reads only the pages that changed.
+
+    Autodoc may reload modules, which some optional packages do not survive if they are first imported afterwards.
+    """
+    for page in Path(app.srcdir).rglob("*.md"):
+        for package in _AUTODOC.findall(page.read_text(encoding="utf-8")):
+            import_module(package)
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Connect the hooks."""
+    app.connect("builder-inited", import_documented)
     app.connect("builder-inited", show_options)
     app.connect("source-read", expand_parts)
     # After autodoc, which takes defaults from the source.
