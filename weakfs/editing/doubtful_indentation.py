@@ -82,6 +82,26 @@ def shared_depth(line: NewLine, old: OldLine) -> DoubtfulIndentation:
     )
 
 
+def shared_steps(line: NewLine, new: int, old: int) -> DoubtfulIndentation:
+    """Return the error for new lines with the steps of indentation of the file, unlike the old text."""
+    return DoubtfulIndentation(
+        f"the indentation of the new line {quote(line.text)} is ambiguous: the new text is indented in steps of {new} "
+        f"like the file, but the old text in steps of {old}; give all lines, old and new, with the indentation of the "
+        "file",
+        (),
+    )
+
+
+def lost_indentation(line: NewLine, old: OldLine, margin: OldLine) -> DoubtfulIndentation:
+    """Return the error for a first new line without indentation, which may be meant or an omission."""
+    return DoubtfulIndentation(
+        f"the indentation of the new line {quote(line.text)} is ambiguous: the new text begins without indentation, as "
+        f"{quote(margin.text)} does in the old text, but the old text begins with {quote(old.text)}, which is indented "
+        f"by {spoken(old.indent)}; give all lines, old and new, with the indentation of the file",
+        (old.number,),
+    )
+
+
 def spoken(indent: str) -> str:
     """Return an indentation in words."""
     if not indent:

@@ -62,8 +62,11 @@ class Indents:
         return tabs + self.unit * steps + blanks[len(blanks) - rest :]
 
 
-def learn(pairs: Iterable[Pair], given: Sequence[str], nearby: Sequence[str]) -> Indents:
+def learn(pairs: Iterable[Pair], given: Sequence[str], nearby: Sequence[str], *, adds_blocks: bool = False) -> Indents:
     """Learn from pairs; `given` are all indentations of the given texts, `nearby` those around the place in the file.
+
+    If the pairs do not show how wide a step of the given texts is in the file, `adds_blocks` makes it the file's usual
+    one.
 
     A step in the given texts becomes one step in the file, so that deeper lines stay deeper. A block whose depth in the
     file differs from the given depth is shifted as a whole; its steps stay the same.
@@ -83,7 +86,7 @@ def learn(pairs: Iterable[Pair], given: Sequence[str], nearby: Sequence[str]) ->
     step, unit = own, _measured(known, own, usual)
     if not unit:
         short, near = known[-1]
-        unit = usual if short and len(short) * len(usual) == len(near) * own else ""
+        unit = usual if adds_blocks or (short and len(short) * len(usual) == len(near) * own) else ""
     if len(unit) in (0, own):
         # No-break spaces and the like count as spaces.
         step, unit = (0, "") if "".join(given).isascii() else (1, " ")

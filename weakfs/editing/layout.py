@@ -12,6 +12,7 @@ from functools import cached_property
 
 from weakfs.class_decorators import frozen
 from weakfs.editing.doubtful_indentation import NewLine, OldLine
+from weakfs.editing.indentation_checks import check_indentation
 from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
@@ -208,7 +209,7 @@ class _Place:
             for at, line in enumerate(layout.new.lines)
         ]
         found = Reindentation(old, new, layout.nearby, in_string=layout.is_in_string(self.spots[0][0]))
-        found.check()
+        check_indentation(found)
         return found
 
     def before_first(self) -> tuple[int, str]:
@@ -225,7 +226,7 @@ class _Place:
             indentation = self.reindentation.of(0) if line_end else self.reindentation.indents.extra(indent)
             return 0, with_line_ends(above + line_end, layout.end) + indentation
         target = own
-        if new.indent(0) != old.indent(0) and (new.indent(0) or self.reindentation.is_verbatim):
+        if new.indent(0) != old.indent(0) and (new.indent(0) or self.reindentation.begins_at_margin):
             target = self.reindentation.of(0)
         if not more and target.startswith(own):
             return 0, target[len(own) :]

@@ -10,17 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
-from math import gcd
 
 from weakfs.editing.doubtful_indentation import (
     DoubtfulIndentation,
     NewLine,
     OldLine,
     contradiction,
-    no_depth,
+    lost_indentation,
     quote,
-    shared_depth,
 )
 from weakfs.editing.indentation import Indents, Pair, given_step, learn
 from weakfs.editing.line_context import LineContext, contexts, opened_at
@@ -30,10 +27,6 @@ OPENING = (":", "{", "(", "[")
 COMMENT = re.compile(r"#|//|/\*|\*|--|<!--|;|%")
 # Text after a list marker is indented by the width of the marker.
 LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ ]+")
-# The end of a line that must be followed by a deeper one.
-BLOCK_OPENER = re.compile(
-    r"(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b[^#]*:\s*(?:#.*)?"
-)
 TAB = 8
 
 
@@ -99,7 +92,26 @@ class Reindentation:
             return ""
         if not moved or not self.new or self.new[0].indent or self.new_hangs(moved):
             return ""
-        return moved
+        return moved if all(line.indent.startswith(moved) for line in self.code) else ""
+
+    @cached_property
+    def begins_at_margin(self) -> bool:
+        """Whether the first new line, given without indentation unlike the old one, is meant to have none.
+
+        Otherwise it has lost the indentation of the first old line. It is meant if the quote has other lines without
+        indentation, and what follows is inside the block that the new line opens. Raise `DoubtfulIndentation` if both
+        are possible.
+        """
+        if self.is_verbatim:
+            return True
+        margin = next((line for line in self.code if not line.indent), None)
+        if margin is None or self.of(0) == self.old[0].actual:
+            return False
+        first, *others = self.new
+        opens = first.text.endswith(OPENING) or all(line.indent for line in others)
+        if others and others[0].indent and opens and self._matched.get(0) != 0:
+            return True
+        raise lost_indentation(first, self.old[0], margin)
 
     @cached_property
     def evidence(self) -> tuple[OldLine, ...]:
@@ -119,14 +131,19 @@ class Reindentation:
             return Indents(tuple(pairs[:1]))
         # The first pair for a quoted indentation counts, so code wins over lines with insignificant indentation. A
         # quoted indentation with two counterparts does not show the width of a step.
-        known = dict(reversed([*map(_pair, self._code), *pairs]))
+        known = dict(reversed([*map(_pair, self.code), *pairs]))
         several = {given for given, there in pairs if known[given] != there}
         clear = [pair for pair in known.items() if pair[0] not in several]
         shifts = {len(there) - len(given) for given, there in clear if set(given + there) <= {" "}}
         if len(clear) > 1 and len(shifts) == 1 and not any("\t" in given + there for given, there in clear):
             # The block as a whole has a depth other than the quoted one; its steps are those of the file.
             return Indents(tuple(sorted(clear, key=lambda pair: len(pair[0]))))
-        return learn(clear or [*known.items()], self._given, self.nearby)
+        return learn(clear or [*known.items()], self._given, self.nearby, adds_blocks=self._adds_blocks)
+
+    @cached_property
+    def _adds_blocks(self) -> bool:
+        """Whether the new text has deeper lines, and all of them are below a line that opens a block."""
+        return bool(self.deeper) and all(self.new[parent].text.endswith(OPENING) for parent, _ in self.deeper)
 
     @cached_property
     def _given(self) -> list[str]:
@@ -154,7 +171,7 @@ class Reindentation:
         return [*contexts([line.text for line in self.new], self.starts_in_string)]
 
     @cached_property
-    def _code(self) -> list[OldLine]:
+    def code(self) -> list[OldLine]:
         """The lines whose depth shows to which block they belong."""
         known = {id(line) for line in self.evidence}
         return [
@@ -163,105 +180,27 @@ class Reindentation:
             if id(line) in known and not context.depth and not context.in_string and not COMMENT.match(line.text)
         ]
 
-    def check(self) -> None:
-        """Raise `DoubtfulIndentation` if the relative depth of lines differs from the quoted one."""
-        if self.is_verbatim:
-            if self.hangs:
-                self._check_new()
-            return
-        by_depth = sorted(self._code, key=lambda line: (_width(line.indent), _width(line.actual or "")))
-        for one, other in pairwise(by_depth):
-            quoted = _width(other.indent) - _width(one.indent)
-            actual = _width(other.actual or "") - _width(one.actual or "")
-            if (quoted > 0) != (actual > 0) or (
-                not quoted and (one.indent, one.actual) != (other.indent, other.actual)
-            ):
-                raise contradiction(one, other)
-        self._check_own()
-        self._check_new()
-        self._check_order()
+    @cached_property
+    def deeper(self) -> list[tuple[int, int]]:
+        """The new lines of code that have a parent: the number of the parent, and that of the line."""
+        return [
+            (parent, at)
+            for at, parent in enumerate(self.parents)
+            if parent is not None and self.is_code(parent) and self.is_code(at)
+        ]
 
-    def _check_own(self) -> None:
-        """Raise `DoubtfulIndentation` if the new text, unlike the old one, seems to have the file's indentation."""
-        if self.are_lines or self.hangs or not self.new:
-            return
-        found = self._kept_as_in_file() or self._outermost_as_in_file()
-        if found is not None and any(line.indent != self.of(number) for number, line in enumerate(self.new)):
-            raise shared_depth(*found)
-
-    def _kept_as_in_file(self) -> tuple[NewLine, OldLine] | None:
-        """Return a kept line that has the file's indentation in the new text only, if no line contradicts that."""
-        pairs = [(line, self.old[line.kept]) for line in self.new if line.kept is not None]
-        if any(old.actual not in (None, line.indent) for line, old in pairs):
-            return None
-        found = next(((line, old) for line, old in pairs if old.actual is not None and old.indent != old.actual), None)
-        outermost = min((_width(line.actual or "") for line in self.evidence), default=0)
-        step = gcd(*map(_width, self.nearby)) or 1
-        widths = [_width(line.indent) for line in self.new if line.kept is None]
-        return found if all(width >= outermost and width % step == 0 for width in widths) else None
-
-    def _outermost_as_in_file(self) -> tuple[NewLine, OldLine] | None:
-        """Return the outermost lines of both texts if only the new one is indented as in the file."""
-        old = min(self.evidence, key=lambda line: _width(line.indent), default=None)
-        new = min(self.new, key=lambda line: _width(line.indent))
-        return (new, old) if old is not None and new.indent == old.actual != old.indent else None
-
-    def _check_new(self) -> None:
-        """Raise `DoubtfulIndentation` if the new text is not indented as its own lines require."""
-        for one, other in pairwise(self.new):
-            if one.kept is not None and other.kept is not None:
-                continue
-            # Text that was moved to the left margin as a whole loses the depth of its first step.
-            is_opened = BLOCK_OPENER.fullmatch(one.text) or (one.text.endswith("{") and other.text[0] not in "{}#")
-            if is_opened and not other.indent:
-                raise DoubtfulIndentation(
-                    f"{quote(one.text)} opens a block, but {quote(other.text)} below it is not indented deeper; give "
-                    "all lines, old and new, with the indentation of the file",
-                    self._lines(),
-                )
-        for line in self.new:
-            if line.kept is None and line.blanks > 1 and not line.indent and self._is_shifted_in(line.indent):
-                raise DoubtfulIndentation(
-                    f"{quote(line.text)} follows {line.blanks} blank lines and has no indentation, but "
-                    "the lines around it are deeper in the file than in the text that was given; give all "
-                    "lines, old and new, with the indentation of the file",
-                    self._lines(),
-                )
-
-    def _check_order(self) -> None:
-        """Raise `DoubtfulIndentation` for a new line that is deeper than an old one as given, but would not be here.
-
-        The same holds for a shallower one: the file has no depth for it.
-        """
-        known = {(line.indent, line.actual or ""): line for line in reversed(self._code)}
-        seen: set[tuple[str, str]] = set()
-        for number, line in enumerate(self.new):
-            context = self._new_contexts[number]
-            is_code = not context.depth and not context.in_string and not COMMENT.match(line.text)
-            if line.kept is not None or not is_code or not (number or self.are_lines):
-                continue
-            given, made = self.moved + line.indent, self.of(number)
-            for (quoted, actual), old in known.items() if (given, made) not in seen else ():
-                is_deeper, is_shallower = len(given) > len(quoted), len(given) < len(quoted)
-                if not (given.startswith(quoted) if is_deeper else quoted.startswith(given)):
-                    continue
-                if (is_deeper, is_shallower) != (_width(made) > _width(actual), _width(made) < _width(actual)):
-                    raise no_depth(line, given, old)
-            seen.add((given, made))
-
-    def _is_shifted_in(self, indent: str) -> bool:
-        return _width(self.indents.of(indent)) > _width(indent)
-
-    def _lines(self) -> tuple[int, ...]:
-        return (self.old[0].number,) if self.old else ()
+    def is_code(self, number: int) -> bool:
+        """Return whether the depth of a new line shows to which block it belongs."""
+        context = self._new_contexts[number]
+        return not context.depth and not context.in_string and not COMMENT.match(self.new[number].text)
 
     def of(self, number: int) -> str:
         """Return the indentation of a new line, by its number (from 0)."""
         if number not in self._indents:
             # Each depends on its parent, which may be hundreds of lines above, so recursion would go too deep.
             waiting = [number]
-            while self._parents[waiting[-1]] is not None and self._parents[waiting[-1]] not in self._indents:
-                parent = self._parents[waiting[-1]]
+            while self.parents[waiting[-1]] is not None and self.parents[waiting[-1]] not in self._indents:
+                parent = self.parents[waiting[-1]]
                 assert parent is not None
                 waiting.append(parent)
             for one in reversed(waiting):
@@ -283,7 +222,7 @@ class Reindentation:
         direct = self._same_depth(number, quoted)
         if direct is not None:
             return direct
-        parent = self._parents[number]
+        parent = self.parents[number]
         if parent is not None:
             return self._below(self._indents[parent], self.new[parent], quoted[len(self.moved) :], line.text)
         return self._further_out(number, quoted)
@@ -296,7 +235,7 @@ class Reindentation:
         for at, line in alike:
             if at == self._matched.get(number):
                 return line.actual
-        start, stop = self._replaced[number]
+        start, stop = self.replaced[number]
         above = [line for at, line in alike if at < start][-1:]
         here = [line for at, line in alike if start <= at < stop]
         below = [line for at, line in alike if at >= stop][:1]
@@ -320,7 +259,7 @@ class Reindentation:
         return matched(kept, len(self.old), len(self.new))
 
     @cached_property
-    def _replaced(self) -> list[tuple[int, int]]:
+    def replaced(self) -> list[tuple[int, int]]:
         """For each new line, the range of old lines that it replaces."""
         starts, stops = [0] * len(self.new), [len(self.old)] * len(self.new)
         for number in range(1, len(self.new)):
@@ -359,20 +298,26 @@ class Reindentation:
         return indents.of(quoted)
 
     @cached_property
-    def _parents(self) -> list[int | None]:
+    def parents(self) -> list[int | None]:
         """For each new line its parent: the nearest shallower line above it."""
-        parents: list[int | None] = []
-        above: list[int] = []
-        for number, line in enumerate(self.new):
-            while above and not (
-                len(self.new[above[-1]].indent) < len(line.indent)
-                and line.indent.startswith(self.new[above[-1]].indent)
-            ):
-                above.pop()
-            hangs = bool(above) and above[-1] == 0 and self.hangs
-            parents.append(above[-1] if above and not hangs else None)
-            above.append(number)
-        return parents
+        return _parents([line.indent for line in self.new], self.hangs)
+
+    @cached_property
+    def old_parents(self) -> list[int | None]:
+        """For each old line its parent."""
+        return _parents([line.indent for line in self.old], self.hangs)
+
+
+def _parents(indents: Sequence[str], hangs: bool) -> list[int | None]:
+    parents: list[int | None] = []
+    above: list[int] = []
+    for number, indent in enumerate(indents):
+        while above and not (len(indents[above[-1]]) < len(indent) and indent.startswith(indents[above[-1]])):
+            above.pop()
+        is_known = bool(above) and not (above[-1] == 0 and hangs)
+        parents.append(above[-1] if is_known else None)
+        above.append(number)
+    return parents
 
 
 def matched(kept: Mapping[int, int], old: int, new: int) -> dict[int, int]:
@@ -391,5 +336,5 @@ def _pair(line: OldLine) -> Pair:
     return line.indent, line.actual
 
 
-def _width(indent: str) -> int:
+def width(indent: str) -> int:
     return len(indent.expandtabs(TAB)) if "\t" in indent else len(indent)

@@ -8,6 +8,7 @@ from itertools import islice
 from attrs import evolve
 
 from weakfs.editing.doubtful_indentation import DoubtfulIndentation, NewLine, OldLine
+from weakfs.editing.indentation_checks import check_indentation
 from weakfs.editing.line_context import TRIPLE_QUOTES, indent
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
@@ -31,7 +32,7 @@ def reindented(document: Document, place: Place) -> Place:
     lines = place.hunk.lines
     found = _reindentation(document, place)
     try:
-        found.check()
+        check_indentation(found)
         if found.is_verbatim and not found.hangs:
             return place
         made = [*_reindented(found, lines)]
