@@ -146,8 +146,10 @@ class Journal:
         self._kept += 1
         mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
         held = [name.decode() for name in self._linked.get((status.st_dev, status.st_ino), ())]
-        frame = {"op": "contents", "path": segments, "as": self._kept, "names": [*names], "was": status.st_ino}
-        self._write({**frame, "held": held, "mode": mode, "at": at, "parents": self._times(segments)})
+        others = [*names]
+        parents = [time for name in (segments, *others) for time in self._times(name)]
+        frame = {"op": "contents", "path": segments, "as": self._kept, "names": others, "was": status.st_ino}
+        self._write({**frame, "held": held, "mode": mode, "at": at, "parents": parents})
         self._copy_here(segments, b"%d" % self._kept)
 
     def links_to(self, inode: Inode) -> int:

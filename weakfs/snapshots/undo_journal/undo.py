@@ -61,7 +61,7 @@ class UndoStep:
                 self._set_times(frame, segments)
             case "contents":
                 self._put_contents_back(segments, frame)
-                self._set_times(frame, segments)
+                self._set_times(frame, segments, *map(tuple, frame["names"]))
             case "moved":
                 destination = tuple(frame["to"])
                 if self.disk.status(segments) is None:
@@ -132,13 +132,10 @@ class UndoStep:
         return False
 
     def _replace_by_link(self, source: Segments, segments: Segments) -> None:
-        """Make a path a hard link to a file. The time of its directory stays: no step changed it."""
-        parent = self.disk.status(segments[:-1])
+        """Make a path a hard link to a file."""
         with self._temporary(segments) as temporary:
             self.disk.link(source, temporary)
             self.disk.rename(temporary, segments)
-        if parent is not None:
-            self._stamp(segments[:-1], parent.st_mtime_ns)
 
     @contextmanager
     def _temporary(self, segments: Segments) -> Iterator[Segments]:
