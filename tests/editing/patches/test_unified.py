@@ -394,3 +394,15 @@ def test_each_format_is_recognized() -> None:
             if other != name:
                 with pytest.raises(PatchParseError, match=f"patch_format='{name}'"):
                     apply_patch(filesystem(a="a\n"), patch, patch_format=other)  # type: ignore[arg-type]  # a format
+
+
+@pytest.mark.slow
+def test_thousands_of_hunks_that_fit_apart_from_indentation_take_linear_time() -> None:
+    """Quadratic work here would take minutes."""
+    fs, numbers = InMemoryFilesystem(), range(80_000)
+    fs.write("/f", "".join(f"    line {number}\n" for number in numbers))
+    hunks = (f"@@ -9,1 +9,1 @@\n-line {number}\n+new {number}\n" for number in numbers[::8])
+
+    apply_patch(fs, "--- a/f\n+++ b/f\n" + "".join(hunks), patch_format="unified")
+
+    assert fs.read("/f").content == "".join(f"    {'line' if number % 8 else 'new'} {number}\n" for number in numbers)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
+from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.patches.line_search.equivalences import FOLDS
 from weakfs.editing.patches.line_search.line_index import LineIndex, Run, spliced
 from weakfs.editing.patches.line_search.text_search import TextPiece, TextSearch, text_of, text_pieces, with_pieces
@@ -30,6 +32,7 @@ class Document:
     __slots__ = (
         "_indexes",
         "_lines",
+        "_quoting",
         "_searches_left",
         "_text",
         "_text_search",
@@ -55,6 +58,8 @@ class Document:
         self._text: str | None = text
         self._lines: list[str] | None = None
         self._indexes: dict[int, LineIndex] = {}
+        # The number of the line of each triple quote, once it is known.
+        self._quoting: list[int] | None = None
         self._text_search: TextSearch | None = None
         self._searches_left = MOST_TEXT_SEARCHES
         self.is_changed = False
@@ -96,6 +101,13 @@ class Document:
         if self.lines and self.lines[0].startswith(BYTE_ORDER_MARK):
             self.is_marked = True
             self.replace([(0, 1, [self.lines[0].removeprefix(BYTE_ORDER_MARK)])])
+
+    def is_in_string(self, at: int) -> bool:
+        """Return whether an odd number of triple quotes precedes a line. O(text) the first time."""
+        if self._quoting is None:
+            counts = ((at, sum(map(line.count, TRIPLE_QUOTES))) for at, line in enumerate(self.lines))
+            self._quoting = [at for at, count in counts for _ in range(count)]
+        return bisect_left(self._quoting, at) % 2 == 1
 
     def find(self, lines: Sequence[str], level: int, start: int) -> int:
         """Return the first position of consecutive lines, compared at that level of `FOLDS`, or -1."""
@@ -163,3 +175,4 @@ class Document:
         self.pieces = None if self.is_changed else pieces
         self.is_changed = True
         self._text_search = None
+        self._quoting = None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from attrs import evolve
 
 from weakfs.editing.doubtful_indentation import DoubtfulIndentation, NewLine, OldLine
 from weakfs.editing.indentation_checks import check_indentation
-from weakfs.editing.line_context import TRIPLE_QUOTES, indent
+from weakfs.editing.line_context import indent
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.line_search.equivalences import TRAILING_BLANKS
@@ -24,7 +23,7 @@ WITH_INDENTATION = "its new lines were indented like the lines around them"
 
 
 def reindented(document: Document, place: Place) -> Place:
-    """Return a place with its new lines in the file's indentation. Raise `Misfit` if that is ambiguous. O(file)."""
+    """Return a place with its new lines in the file's indentation. Raise `Misfit` if that is ambiguous."""
     if place.anchor is not None:
         return _below_anchor(document, place)
     if place.level <= TRAILING_BLANKS:
@@ -66,10 +65,9 @@ def _reindentation(document: Document, place: Place) -> Reindentation:
         if line[0] != "-":
             blanks = 0 if text else blanks + 1
         at += line[0] != "+"
-    around = islice(document.lines, max(0, place.at - NEARBY), at + NEARBY)
+    around = document.lines[max(0, place.at - NEARBY) : at + NEARBY]
     nearby = [indent(line) for line in around if line.strip()]
-    quotes = sum(line.count(quotes) for line in islice(document.lines, place.at) for quotes in TRIPLE_QUOTES)
-    return Reindentation(old, new, nearby, in_string=quotes % 2 == 1, are_lines=True)
+    return Reindentation(old, new, nearby, in_string=document.is_in_string(place.at), are_lines=True)
 
 
 def _below_anchor(document: Document, place: Place) -> Place:
@@ -80,7 +78,8 @@ def _below_anchor(document: Document, place: Place) -> Place:
     named = indent(place.hunk.anchors[-1])
     if not texts or named == anchor:
         return place
-    below = next((line for line in document.lines[place.at :] if line.strip()), "")
+    lines = document.lines
+    below = next((lines[at] for at in range(place.at, len(lines)) if lines[at].strip()), "")
     opens = len(indent(below)) > len(anchor)
     wanted = indent(below) if opens else anchor
     given = indent(min(texts, key=lambda text: len(indent(text))))
