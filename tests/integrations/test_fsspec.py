@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ import fsspec
 import pytest
 from fsspec.tests import abstract
 
-from weakfs import Capability, HostFilesystem, InMemoryFilesystem, OverlayFilesystem, Session
+from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Limits, OverlayFilesystem, Session
 from weakfs.backends import MountedFilesystem
 from weakfs.integrations.fsspec import WeakfsFileSystem
 from weakfs.tools.permissions.guard import guarded
@@ -166,6 +169,55 @@ def test_what_a_failed_block_wrote_to_a_stream_is_dropped(session: Session, mode
     assert InMemoryFilesystem(session).read("/kept").content.endswith("whole\n")
     with fs.open("/kept", "r") as stream:
         assert stream.readlines()[-1] == "whole\n"
+
+
+@pytest.mark.parametrize("compression", ["gzip", "bz2", "xz", "zip", "infer", None])
+@pytest.mark.parametrize("mode", ["wb", "w", "xb"])
+def test_a_compressed_stream_is_stored_as_a_whole_or_dropped(
+    session: Session, mode: str, compression: str | None
+) -> None:
+    fs, data = WeakfsFileSystem(session=session), "line\n" * 10_000
+
+    def write(then: Callable[[], object]) -> None:
+        with fs.open("/new.gz", mode, compression=compression) as stream:
+            stream.write(data.encode() if "b" in mode else data)
+            then()
+
+    def fail() -> None:
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write(fail)
+    if compression != "zip":  # An abandoned ZipFile warns.
+        abandoned = fs.open("/new.gz", mode, compression=compression)
+        abandoned.write(data.encode() if "b" in mode else data)
+        del abandoned
+        gc.collect()
+    assert not fs.exists("/new.gz")
+    write(lambda: None)
+    with fs.open("/new.gz", "r", compression=compression) as stream:
+        assert stream.read() == data
+    assert (fs.size("/new.gz") < len(data) / 10) == (compression not in ("zip", None))
+
+
+def test_a_compressed_stream_that_is_too_large_stores_nothing(session: Session) -> None:
+    files = InMemoryFilesystem(session, limits=Limits(max_file_size=100))
+    stream = WeakfsFileSystem(files).open("/new.gz", "wb", compression="gzip")
+    stream.write(os.urandom(1000))
+    with pytest.raises(OSError, match="max_file_size"):
+        stream.close()
+    assert stream.closed
+    assert not files.exists("/new.gz")
+
+
+def test_a_compressed_stream_of_a_failed_transaction_stores_nothing(session: Session) -> None:
+    fs = WeakfsFileSystem(session=session)
+    fs.start_transaction()
+    stream = fs.open("/new.gz", "wb", compression="gzip")
+    stream.write(b"half")
+    fs.transaction.complete(commit=False)
+    stream.close()
+    assert not fs.exists("/new.gz")
 
 
 def test_a_stream_of_a_failed_transaction_writes_nothing_when_it_is_closed_later(session: Session) -> None:

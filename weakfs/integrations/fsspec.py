@@ -19,6 +19,8 @@ from weakfs.session import Session as AnySession
 from weakfs.tools.permissions.guard import refuse_partial_read
 
 with needed("fsspec"):
+    from fsspec.compression import compr
+    from fsspec.core import get_compression
     from fsspec.spec import AbstractFileSystem
     from fsspec.transaction import Transaction
 
@@ -88,10 +90,63 @@ class _Text(io.TextIOWrapper):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None and self.writable():
-            # The stream drops what was written, unless it is compressed.
-            self._stream.__exit__(kind, error, trace)
-        super().__exit__(kind, error, trace)
+        if kind is not None:
+            self._stream.discard()
+        self.close()
+
+    def __del__(self) -> None:
+        self._stream.discard()
+
+
+class _Compressed(io.BufferedIOBase):
+    """Bytes that are compressed into a stream: stored when closed without an error, dropped otherwise.
+
+    Most compressors leave the stream open that they write to, and so it would store nothing.
+    """
+
+    def __init__(self, compressor: Any, stream: Any) -> None:
+        self._compressor, self._stream = compressor, stream
+
+    def discard(self) -> None:
+        self._stream.discard()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        count: int = self._compressor.write(data)
+        return count
+
+    def tell(self) -> int:
+        position: int = self._compressor.tell()
+        return position
+
+    def flush(self) -> None:
+        if not self._compressor.closed:
+            self._compressor.flush()
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            self._compressor.close()
+        except BaseException:
+            self.discard()
+            raise
+        finally:
+            super().close()
+            self._stream.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.discard()
+        self.close()
+
+    def __del__(self) -> None:
+        # Like the stream itself, one that is garbage-collected unclosed stores nothing.
+        self.discard()
 
 
 class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
@@ -258,11 +313,16 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
 
     def open(self, path: str, mode: str = "rb", **options: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # passed on
         """Open a file as a stream, as fsspec does; text that is written in a block that raises is dropped too."""
-        if "b" in mode:
-            return super().open(path, mode, **options)
-        text = {name: options.pop(name) for name in ("encoding", "errors", "newline") if name in options}
-        stream: Any = super().open(path, mode.replace("t", "") + "b", **options)
-        return _Text(stream, **text)
+        if "b" not in mode:
+            text = {name: options.pop(name) for name in ("encoding", "errors", "newline") if name in options}
+            stream = self.open(path, mode.replace("t", "") + "b", **options)
+            return io.TextIOWrapper(stream, **text) if mode[0] == "r" else _Text(stream, **text)
+        compression = options.pop("compression", None)
+        if mode[0] == "r":
+            return super().open(path, mode, compression=compression, **options)
+        stream = super().open(path, mode, **options)
+        kind = get_compression(self._strip_protocol(path), compression)
+        return stream if kind is None else _Compressed(compr[kind](stream, mode=mode[0]), stream)
 
     def _open(self, path: str, mode: str = "rb", **_: Any) -> IO[bytes]:  # pyright: ignore[reportIncompatibleMethodOverride]  # any file object will do
         if mode not in ("rb", "wb", "xb", "ab"):
