@@ -123,10 +123,13 @@ class Layout:
         last, before_last = len(self.new.lines) - 1, len(self.old.lines) - 1
         behind = 0
         known = self.matched.get(last)
-        if known != before_last and (known is not None or before_last in self.matched.values()):
+        is_another = known != before_last and (known is not None or before_last in self.matched.values())
+        quoted, given = (block.tail.partition("\n")[0] for block in (self.old, self.new))
+        is_row = before_last > 0 or "\n" in self.old.tail
+        if is_another or (is_row and quoted not in ("", given)):
             blanks = self.blanks_behind(spots[-1][1])
             if blanks is not None:
-                # White space after the old text's last line does not belong after the new one's.
+                # White space after the old text's last line does not belong after the new one's, nor if it was quoted.
                 behind = len(blanks)
                 parts.append(place.trailing(last))
         parts.append(place.after_last())
@@ -285,6 +288,10 @@ class _Place:
     def _line_end(self, above: int | None) -> str:
         """Return a line ending: the file's own after line `above` of the old text, if it is one of its lines."""
         rows = [] if above is None else self._rows(above + 1)
+        if not rows and above == len(self.spots) - 1:
+            blanks = self.layout.blanks_behind(self.spots[-1][1])
+            found = None if blanks is None else LINE_END.match(self.layout.text, self.spots[-1][1] + len(blanks))
+            return found[0] if found else self.layout.end
         return rows[0][1] if rows else self.layout.end
 
     def _rows(self, number: int) -> list[tuple[str, str]]:
@@ -307,7 +314,9 @@ class _Place:
         upper = [] if above is None else self._rows(above + 1)[1:]
         lower = [] if here is None or here == 0 or (above is not None and here == above + 1) else self._rows(here)[1:]
         block = self.layout.old
-        if above is not None and len(given) == _blanks(block, above + 1):
+        # The blank lines after the old text's last line are not part of the match.
+        is_inside = above is not None and above + 1 < len(self.spots)
+        if is_inside and len(given) == _blanks(block, (above or 0) + 1):
             rows = upper
         elif lower and above is not None and len(given) == sum(_blanks(block, at) for at in (above + 1, here or 0)):
             rows = upper + lower
@@ -319,7 +328,8 @@ class _Place:
             # If blank lines were quoted with white space that the file lacks, new ones get none either.
             bare = self._has_bare_rows
             rows = kept + [
-                ("" if bare else indents.of(row) if row else row, self.layout.end) for row in given[len(kept) :]
+                ("" if bare and not row.strip(" \t") else indents.of(row) if row else row, self.layout.end)
+                for row in given[len(kept) :]
             ]
         for row, end in rows:
             yield row + end

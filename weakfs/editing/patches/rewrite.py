@@ -65,10 +65,14 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
     search = Search(document, Anchors(document, Outline(document)), takes_first)
     places: list[Place] = []
     failures: list[tuple[int, Hunk, Misfit, int]] = []
+    known: dict[tuple[int, tuple[str, ...]], int] = {}
     for number, hunk in enumerate(hunks):
         check_interrupted()
         try:
             place = reindented(document, search.place(hunk))
+            same = known.setdefault((place.at, place.hunk.lines), number)
+            if same != number and not takes_first:
+                raise Misfit(f"hunk {same + 1} is the same, at the same place; leave one of them out", is_all=True)
         except Misfit as error:
             failures.append((number, error.hunk or hunk, error, search.cursor))
             if len(failures) >= most_failures:

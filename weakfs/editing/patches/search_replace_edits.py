@@ -49,10 +49,15 @@ def replace_blocks(
     origins = list(range(len(before)))
     fits: list[str] = []
     failures: list[tuple[Block, EditError]] = []
+    known: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
     for block in blocks:
         check_interrupted()
         try:
             runs, fit = _place(document, block, takes_first=takes_first)
+            same = known.setdefault((tuple(block.old), tuple(block.new)), block.number)
+            if same != block.number and not takes_first:
+                what = f"block {same} is the same, and was applied already; leave one of them out"
+                raise TargetNotFound(what, lines=(), matches=0)
         except EditError as error:
             failures.append((block, error))
             if len(failures) >= most_failures:

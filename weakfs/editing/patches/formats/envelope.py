@@ -6,6 +6,8 @@ import re
 
 from weakfs.editing.patches.errors import malformed, quoted
 
+# What may surround a path. Other white space, such as a no-break space, is part of a name.
+BLANKS = " \t\r\n"
 # A longer first line does not open an envelope.
 LONGEST = 1024
 # The deepest nesting: a fence with a heredoc inside.

@@ -11,6 +11,7 @@ from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
+from weakfs.editing.patches.formats.envelope import BLANKS
 from weakfs.editing.patches.operations import AddFile, Block, Operation, UpdateFile
 
 SEARCH = "<<<<<<< SEARCH"
@@ -247,7 +248,7 @@ def _name_line(lines: Sequence[str], start: int, stop: int) -> int | None:
 
 def _path(lines: Sequence[str], at: int) -> str:
     """Return the path that a line names. Raise `PatchParseError` if it may be something else."""
-    text = lines[at].strip()
+    text = lines[at].strip(BLANKS)
     if len(text) <= _LONGEST_NAME:
         text = _HEADING.sub("", text, count=1)
         bare = text.removesuffix(":").rstrip()
@@ -255,7 +256,7 @@ def _path(lines: Sequence[str], at: int) -> str:
         bare = bold[1].strip().removesuffix(":").rstrip() if bold else bare
         code = _CODE.fullmatch(bare)
         if code and code[2].strip():
-            return code[2].strip()
+            return code[2].strip(BLANKS)
         # `Makefile:` cannot be distinguished from `Then:`.
         is_word = text.endswith(":") and "." not in bare and "/" not in bare
         if _PLAIN.fullmatch(bare) and any(map(str.isalnum, bare)) and not is_word:

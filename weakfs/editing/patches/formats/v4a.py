@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from weakfs.editing.patches.errors import NO_LINES, NO_MARK, PatchParseError, malformed, quoted
 from weakfs.editing.patches.formats.diff_hunks import lacks_newline
 from weakfs.editing.patches.formats.diff_names import name_and_time, paths_of
-from weakfs.editing.patches.formats.envelope import unwrapped
+from weakfs.editing.patches.formats.envelope import BLANKS, unwrapped
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
@@ -103,9 +103,14 @@ class _Reader:
                 raise self._unexpected(line, after=found[-1] if found else None)
         return found
 
+    @property
+    def _blanks(self) -> str | None:
+        """What may surround a path; `None` for all white space, as Codex has it."""
+        return None if self.is_codex else BLANKS
+
     def _operation_line(self) -> str:
         """Return the line with synonyms replaced by what they stand for."""
-        line = self.lines[self.at].strip()
+        line = self.lines[self.at].lstrip().rstrip(self._blanks)
         if line.startswith("***") and not self.is_codex and not line.startswith(MARKERS):
             for synonym, marker in SYNONYMS.items():
                 if line.startswith(synonym):
@@ -144,7 +149,7 @@ class _Reader:
         return malformed(at + 1, f"{wrong} is not a line of an added file; start each one with '+', empty or not")
 
     def _path(self, marker: str) -> str:
-        path = self.lines[self.at].strip().removeprefix(marker).strip()
+        path = self.lines[self.at].lstrip().removeprefix(marker).strip(self._blanks)
         self.at += 1
         if not path:
             raise malformed(self.at, f"{marker!r} has no path; write the path after it")
