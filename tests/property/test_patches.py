@@ -320,3 +320,21 @@ class Failing(InMemoryFilesystem):
         if self.left == 0:
             raise OSError("the disk is on fire")
         super().apply(event)
+
+
+@settings(max_examples=share(200))
+@given(count=st.integers(1, 6), data=st.data(), added=st.lists(st.sampled_from(("new", "", "line 0")), min_size=1))
+def test_a_hunk_that_is_given_twice_is_never_applied_twice(count: int, data: st.DataObject, added: list[str]) -> None:
+    lines = [f"line {number}" for number in range(count)]
+    at = data.draw(st.integers(0, count))
+    start = data.draw(st.integers(0, at))
+    stop = data.draw(st.integers(at, count))
+    body = [f" {line}" for line in lines[start:at]] + [f"+{line}" for line in added]
+    hunk = ["@@", *body, *(f" {line}" for line in lines[at:stop])]
+    text = "".join(f"{line}\n" for line in lines)
+    fs = patches.filesystem_of({"a": text})
+
+    with pytest.raises(PatchError):
+        apply_patch(fs, "\n".join(["*** Begin Patch", "*** Update File: a", *hunk, *hunk, "*** End Patch"]))
+
+    assert patches.files_of(fs) == {"a": text}

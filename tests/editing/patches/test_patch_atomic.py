@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from weakfs.backends import HostFilesystem, InMemoryFilesystem
+from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.editing import PatchError, apply_patch
 from weakfs.filesystem import Filesystem, FilesystemPrimitives, Limits
 
@@ -138,6 +139,72 @@ def test_a_failure_at_any_point_leaves_everything_as_it_was(
         "/text2": "replaced\n",
     }
     assert [fs.stat(path).mode for path in ("/a", "/b")] == [0o644, 0o755]
+
+
+# An operation that is refused, after and before others that are not.
+REFUSED = {
+    "a file that is missing": "*** Update File: no\n@@\n-1\n+2",
+    "a file to delete that is missing": "*** Delete File: no",
+    "a hunk that does not fit": "*** Update File: text2\n@@\n-no\n+2",
+    "bytes that are not text": "*** Update File: bytes\n@@\n-1\n+2",
+    "a file below a file": "*** Add File: text2/x\n+1",
+    "a file in place of a directory": "*** Add File: d/empty\n+1",
+    "a path outside": "*** Add File: ../../x\n+1",
+    "a name that is too long": "*** Add File: " + "n" * 300 + "\n+1",
+    "text that is not text": "*** Add File: s\n+\ud800",
+    "a line of no operation": "*** Update File: text2\n@@\n-2\n+3\nno",
+}
+
+
+def on_disk(root: Path) -> dict[str, tuple[int, int, int, bytes]]:
+    """Return the mode, the time, the number of names and the contents of everything below a directory."""
+    found: dict[str, tuple[int, int, int, bytes]] = {}
+    for path in [root, *root.rglob("*")]:
+        status = path.lstat()
+        names = status.st_nlink if path.is_file() else 0
+        content = path.read_bytes() if path.is_file() else b""
+        found[str(path)] = (status.st_mode, status.st_mtime_ns, names, content)
+    return found
+
+
+def aged(root: Path) -> None:
+    """Give every entry the same old time, which a change that is undone must not lose."""
+    for path in [*root.rglob("*"), root]:
+        os.utime(path, ns=(10**18, 10**18))
+
+
+@pytest.mark.parametrize("overlaid", [False, True])
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refused_change_leaves_contents_modes_and_times_on_the_disk(
+    case: str, overlaid: bool, tmp_path: Path
+) -> None:
+    host = on_the_host(tmp_path)
+    host.write_bytes("/bytes", b"\xff\n1\n")
+    os.link(tmp_path / "root" / "text", tmp_path / "root" / "same")
+    aged(tmp_path / "root")
+    fs: Filesystem = OverlayFilesystem(host) if overlaid else host
+    before, tree = on_disk(tmp_path / "root"), fs.tree().fingerprint
+    first, rest = PATCH.split("*** Update File: a\n")
+
+    with pytest.raises(PatchError):
+        apply_patch(fs, f"{first}{REFUSED[case]}\n*** Update File: a\n{rest}")
+
+    assert on_disk(tmp_path / "root") == before
+    assert fs.tree().fingerprint == tree
+
+
+@pytest.mark.parametrize("overlaid", [False, True])
+def test_a_failure_at_any_point_leaves_modes_and_times_on_the_disk(
+    overlaid: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = on_the_host(tmp_path)
+    aged(tmp_path / "root")
+    fs: Filesystem = OverlayFilesystem(host) if overlaid else host
+    before = on_disk(tmp_path / "root")
+    for step in range(1, STEPS + 1):
+        with failing_at(monkeypatch, fs, step):
+            assert outcome(fs, PATCH) is not None
+        assert on_disk(tmp_path / "root") == before, f"after a failure at change {step}"
 
 
 @pytest.mark.parametrize("make", [in_memory, on_the_host])
