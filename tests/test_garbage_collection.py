@@ -1,0 +1,26 @@
+"""The garbage collector is paused while many objects are created, and has little to do afterwards."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from weakfs.platforms import VERY_MANY, garbage_collection_paused
+
+
+@pytest.fixture
+def _nothing_frozen() -> Iterator[None]:
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("_nothing_frozen")
+def test_plain_tuples_that_are_created_in_a_pause_are_untracked_at_its_end() -> None:
+    with garbage_collection_paused():
+        made = [((number, b"content"), (number,)) for number in range(VERY_MANY)]
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert not any(gc.is_tracked(pair) or any(map(gc.is_tracked, pair)) for pair in made)
