@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import FileStat, Filesystem
+from weakfs.filesystem.operations.streams import StoredWhenClosed
 from weakfs.filesystem.path_lookup import by_canonical_paths
 from weakfs.integrations.missing_packages import needed
 from weakfs.integrations.past_files import past_files
@@ -26,7 +27,6 @@ with needed("fsspec"):
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from types import TracebackType
 
 
 class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no types
@@ -80,29 +80,19 @@ class _Discarded(Exception):
     """Ends a transaction so that it is rolled back."""
 
 
-class _Text(io.TextIOWrapper):
-    """Text that is written to a stream; if the block raises, nothing is written."""
+class _Text(StoredWhenClosed, io.TextIOWrapper):
+    """Text that is written to a stream."""
 
     def __init__(self, stream: Any, **options: Any) -> None:
         self._stream = stream
         super().__init__(stream, **options)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self._stream.discard()
-        self.close()
-
-    def __del__(self) -> None:
+    def discard(self) -> None:
         self._stream.discard()
 
 
-class _Compressed(io.BufferedIOBase):
-    """Bytes that are compressed into a stream: stored when closed without an error, dropped otherwise.
-
-    Most compressors leave the stream open that they write to, and so it would store nothing.
-    """
+class _Compressed(StoredWhenClosed, io.BufferedIOBase):
+    """Bytes that are compressed into a stream. Most compressors leave that open, and so it would store nothing."""
 
     def __init__(self, compressor: Any, stream: Any) -> None:
         self._compressor, self._stream = compressor, stream
@@ -136,17 +126,6 @@ class _Compressed(io.BufferedIOBase):
         finally:
             super().close()
             self._stream.close()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self.discard()
-        self.close()
-
-    def __del__(self) -> None:
-        # Like the stream itself, one that is garbage-collected unclosed stores nothing.
-        self.discard()
 
 
 class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from types import TracebackType
-from typing import IO, Literal, cast, get_args, overload
+from typing import IO, TYPE_CHECKING, Literal, cast, get_args, overload
 
 from weakfs.filesystem.operations.read import PathArg, check_encoding
 from weakfs.filesystem.operations.write import Writing
@@ -18,8 +18,31 @@ MODES = (*get_args(TextMode), *get_args(BytesMode))
 _WRITE_MODES: dict[str, WriteMode] = {"w": "overwrite", "x": "create", "a": "append"}
 
 
-class _Pending(io.BytesIO):
-    """Bytes to be written to a file: stored when the stream is closed without an error, dropped otherwise."""
+class StoredWhenClosed:
+    """A stream to a file: what was written is stored when it is closed without an error, and dropped otherwise."""
+
+    def discard(self) -> None:
+        """Drop what was written."""
+        raise NotImplementedError
+
+    if TYPE_CHECKING:  # The stream's own class has it.
+
+        def close(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.discard()
+        self.close()
+
+    def __del__(self) -> None:
+        # A stream that is garbage-collected unclosed stores nothing.
+        self.discard()
+
+
+class _Pending(StoredWhenClosed, io.BytesIO):
+    """Bytes to be written to a file."""
 
     def __init__(self, store: Callable[[bytes], object]) -> None:
         super().__init__()
@@ -37,31 +60,13 @@ class _Pending(io.BytesIO):
             if store is not None:
                 store(data)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self.discard()
-        self.close()
 
-    def __del__(self) -> None:
-        # A stream that is garbage-collected unclosed stores nothing.
-        self.discard()
-
-
-class _PendingText(io.TextIOWrapper):
+class _PendingText(StoredWhenClosed, io.TextIOWrapper):
     def __init__(self, raw: _Pending, encoding: str) -> None:
         self._raw = raw
         super().__init__(raw, encoding=encoding, newline="\n", write_through=True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self._raw.discard()
-        self.close()
-
-    def __del__(self) -> None:
+    def discard(self) -> None:
         self._raw.discard()
 
 
