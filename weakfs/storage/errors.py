@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from weakfs.errors import WeakfsError
 
 
@@ -15,6 +17,14 @@ def check_size(size: int, most: int, url: str) -> None:
         raise StorageError(
             f"cannot store {size:,} bytes at once in {url!r}: the server accepts at most {most:,}; split it, or "
             f"change less in one transaction"
+        )
+
+
+def check_process(opened_by: int, url: str) -> None:
+    """Raise `StorageError` in a process that was forked after storage was opened: two would use one connection."""
+    if opened_by != os.getpid():
+        raise StorageError(
+            f"cannot use {url!r} in a forked process: its connection is that of process {opened_by}; open it again here"
         )
 
 

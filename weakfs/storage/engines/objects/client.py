@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
 from abc import ABC, abstractmethod
@@ -18,6 +19,7 @@ from obstore.store import ObjectStore, from_url
 from weakfs.shield import ended
 from weakfs.storage.adapters import run_in_place
 from weakfs.storage.engines.urls import redacted, take_options, without_secrets
+from weakfs.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from obstore import GetResult, PutMode, PutResult
@@ -29,6 +31,22 @@ PARALLEL = 16
 # How many times a request is tried, and for at most how many seconds.
 ATTEMPTS, PATIENCE = 5, 30.0
 OPTIONS_OF_CLIENT = {"allow_http", "allow_invalid_certificates", "connect_timeout", "proxy_url", "timeout"}
+
+
+# The process whose first request started the threads of obstore, which a process forked from it does not have.
+_process: int | None = None
+
+
+def check_threads(url: str) -> None:
+    """Raise `StorageError` in a process that was forked after the first request: it would wait forever."""
+    global _process
+    if _process is None:
+        _process = os.getpid()
+    if _process != os.getpid():
+        raise StorageError(
+            f"cannot use {url!r} in a process that was forked after object storage had been used: its client would "
+            "wait forever; start the process by 'spawn' or 'forkserver', or before the first use"
+        )
 
 
 class Client(ABC):

@@ -19,7 +19,7 @@ from obstore.exceptions import (
 from obstore.store import AzureStore, GCSStore
 
 from weakfs.storage.engine_base import DerivedStorage
-from weakfs.storage.engines.objects.client import ATTEMPTS, PATIENCE, Client, summary
+from weakfs.storage.engines.objects.client import ATTEMPTS, PATIENCE, Client, check_threads, summary
 from weakfs.storage.engines.urls import redacted, shown_cause, without_secrets
 from weakfs.storage.errors import OutcomeUnknown, StorageError
 from weakfs.storage.keys import LAST, check_item, check_key
@@ -68,6 +68,7 @@ class AsyncObjectStorage(DerivedStorage):
                 return False
 
     async def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+        check_threads(self.url)
         wanted = sorted(set(map(self._key, keys)))
         found = zip(wanted, await self._client.each(self.get, wanted), strict=True)
         return {key: value for key, value in found if value is not None}
@@ -81,6 +82,7 @@ class AsyncObjectStorage(DerivedStorage):
         async def put(key: str) -> None:
             await self.set(key, values[key])
 
+        check_threads(self.url)
         for key, value in values.items():
             check_item(key, value)
         await self._client.each(put, [self._key(key) for key in values])
@@ -186,6 +188,7 @@ class AsyncObjectStorage(DerivedStorage):
     @contextmanager
     def _errors(self, *, is_change: bool) -> Iterator[None]:
         """Raise the client's errors as errors of storage; no message contains a password."""
+        check_threads(self.url)
         try:
             yield
         except BaseError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from abc import ABC, abstractmethod
@@ -15,7 +16,7 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from weakfs.storage.engines.postgresql.notifications import AsyncNotifications, Notifications, SyncNotifications
 from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
-from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError, check_size
+from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError, check_process, check_size
 
 Parameter = str | bytes | int | float | None | Sequence[str] | Sequence[bytes]
 Row = tuple[object, ...]
@@ -70,6 +71,7 @@ class Database(ABC):
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,50}", self.schema):
             raise ValueError(f"invalid schema {self.schema!r}: use lower-case letters, digits and underscores only")
         self.url, self._secret_url = redacted(url), url
+        self._process = os.getpid()
         self._settings = {"autocommit": True, "connect_timeout": int(CONNECT), "application_name": "weakfs"}
 
     async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
@@ -99,7 +101,8 @@ class Database(ABC):
         """Replace the connections of the pool that are lost."""
 
     @abstractmethod
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close the connections, unless they are those of the process from which this one was forked."""
 
     @property
     def channel(self) -> str:
@@ -144,6 +147,7 @@ class Database(ABC):
     @contextmanager
     def errors(self, *, is_change: bool) -> Iterator[None]:
         """Raise the client's errors as errors of storage; no message contains a password."""
+        check_process(self._process, self.url)
         try:
             yield
         except (PoolTimeout, psycopg.Error) as error:
@@ -193,8 +197,9 @@ class SyncDatabase(Database):
             return rows
 
     async def close(self) -> None:
-        await self.notifications.close()
-        self._pool.close()
+        if self._process == os.getpid():
+            await self.notifications.close()
+            self._pool.close()
 
 
 class AsyncDatabase(Database):
@@ -238,6 +243,8 @@ class AsyncDatabase(Database):
             return rows
 
     async def close(self) -> None:
+        if self._process != os.getpid():
+            return
         try:
             await self.notifications.close()
         finally:

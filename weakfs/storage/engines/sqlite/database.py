@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from errno import ENOSPC
 from urllib.parse import quote
 
-from weakfs.storage.errors import StorageDamaged, StorageError
+from weakfs.storage.errors import StorageDamaged, StorageError, check_process
 
 # The types of a value in SQL, in a row or as a parameter.
 Value = str | bytes | int | float | None
@@ -41,6 +41,7 @@ class Database:
         if durability not in ("process", "power", "manual"):
             raise ValueError(f"invalid durability {durability!r}: choose 'process', 'power' or 'manual'")
         self.path, self._lock, self._is_closed = path, threading.RLock(), False
+        self._process = os.getpid()
         self._file = None if path == ":memory:" else os.path.abspath(path)
         # Before the file is opened; if it is created, it can only be identified afterwards.
         self._identity = self._found()
@@ -145,6 +146,7 @@ class Database:
         """
         if self._is_closed:
             raise StorageError(f"cannot use {self.path!r}: it was closed; open it again")
+        check_process(self._process, self.path)
         if self._found() != self._identity:
             raise StorageError(
                 f"cannot use {self.path!r}: the file was removed or replaced while it was open; open it again"
@@ -186,4 +188,5 @@ class Database:
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
-            self._connection.close()
+            if self._process == os.getpid():
+                self._connection.close()
