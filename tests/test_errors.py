@@ -24,7 +24,8 @@ from weakfs.backends import MountedFilesystem
 from weakfs.editing import apply_patch, replace
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.filesystem.errors import absence_in
-from weakfs.session import ConflictEntry, SessionConflict
+from weakfs.reducers.tree.repeated_subtrees import TreeTooLarge
+from weakfs.session import Conflict, ConflictEntry, SessionConflict
 from weakfs.storage import LeaseLost, StorageError, StreamConflict
 from weakfs.storage.folder.errors import JournalDamaged, failure
 from weakfs.tools import ToolValidationError
@@ -47,6 +48,8 @@ def patched() -> object:
 
 ERRORS: dict[str, Callable[[], WeakfsError]] = {
     "merge conflict": lambda: MergeConflict((ConflictEntry("/a", "content", "fs/tree"),)),
+    "conflict of a slice": lambda: Conflict("/a", "/b"),
+    "tree that is too large": lambda: TreeTooLarge("16 copies"),
     "session conflict": lambda: SessionConflict("s", 1, 2),
     "incomplete rollback": lambda: RollbackIncomplete({"host": "not put back"}),
     "session file": lambda: SessionFileError("it is not a list", where="$.slices"),

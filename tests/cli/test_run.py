@@ -58,8 +58,8 @@ def test_each_call_has_its_line(run: Run, tmp_path: Path) -> None:
 
 
 def test_calls_of_the_plain_form_need_no_id(run: Run, tmp_path: Path) -> None:
-    lines = [{"tool": "write_file", "arguments": {"path": "/a", "content": "a"}}, {"tool": "ls", "arguments": {}}]
-    transcript = written(tmp_path / "t.jsonl", *lines)
+    write: dict[str, object] = {"tool": "write_file", "arguments": {"path": "/a", "content": "a"}}
+    transcript = written(tmp_path / "t.jsonl", write, {"tool": "ls", "arguments": {}})
 
     done = run("run", transcript, "--save", tmp_path / "s.json", "--json")
 

@@ -7,6 +7,7 @@ are not affected. Code that visits all entries must call `check_repeats` first.
 
 from __future__ import annotations
 
+from weakfs.errors import WeakfsError
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.directory import Directory
 
@@ -17,7 +18,7 @@ MOST_COPIES = 16
 MOST_AGAIN = 100_000
 
 
-class TreeTooLarge(ValueError):
+class TreeTooLarge(WeakfsError, ValueError):
     """Raised if a tree holds its directories in so many places that its entries cannot all be visited."""
 
 

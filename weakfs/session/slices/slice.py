@@ -10,6 +10,7 @@ from attrs import field
 
 from weakfs.attribute_hints import attribute_hints
 from weakfs.class_decorators import frozen
+from weakfs.errors import WeakfsError
 from weakfs.messages import a_type, named_type, plural
 from weakfs.session.errors import RecordsDropped, SessionError
 from weakfs.session.slices.log import Log
@@ -43,12 +44,15 @@ Fold = Callable[["Log[Any] | PackedValue", Sequence[Folded]], Log[Any]]
 GoBack = Callable[[Log[Any], Log[Any], "Sequence[str] | None"], Log[Any]]
 
 
-class Conflict(Exception):
+class Conflict(WeakfsError):
     """Raised by a slice's merge function: the names of everything that both sides changed differently."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
-        super().__init__(", ".join(names))
+        super().__init__(*names)
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
 
 
 @frozen(eq=False)
