@@ -197,7 +197,7 @@ def test_a_compressed_stream_is_stored_as_a_whole_or_dropped(
     write(lambda: None)
     with fs.open("/new.gz", "r", compression=compression) as stream:
         assert stream.read() == data
-    assert (fs.size("/new.gz") < len(data) / 10) == (compression not in ("zip", None))
+    assert (len(fs.cat("/new.gz")) < len(data) / 10) == (compression not in ("zip", None))
 
 
 def test_a_compressed_stream_that_is_too_large_stores_nothing(session: Session) -> None:
