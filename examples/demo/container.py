@@ -63,7 +63,7 @@ def in_a_container(report: Report, folder: Path) -> None:
             session.rollback(snapshot)
             ended = any(isinstance(record.event, ProcessEnded) for record in session.records)
             step.result = (
-                f"{files.read('/etc/packages').content.strip()}; the server {'was ended' if ended else 'runs'}"
+                f"{files.read('/etc/packages').content.strip()}; the server {'was stopped' if ended else 'runs'}"
             )
         report.prove("weakfs sees the files as they were", files.tree().fingerprint, before)
         report.prove("so does a walk through the container's mount", _walked(files), walked)
