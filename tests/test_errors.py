@@ -101,6 +101,7 @@ BUILT_IN: dict[str, tuple[Callable[[Filesystem], object], int]] = {
     "a directory": (lambda fs: fs.write("d", ""), errno.EISDIR),
     "not empty": (lambda fs: fs.delete("d"), errno.ENOTEMPTY),
     "too large": (lambda fs: fs.write("f", "x" * 21), errno.EFBIG),
+    "a pattern above the root": (lambda fs: fs.glob("../x"), errno.EACCES),
     "read-only": (lambda fs: fs.delete("f"), errno.EROFS),
 }
 

@@ -8,12 +8,14 @@ otherwise be special is literal: `[*]`, `[[]`, `[{]`.
 from __future__ import annotations
 
 import re
+from errno import EACCES
 from functools import lru_cache
 from typing import Final, NoReturn
 
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.errors import fault
 
 __all__ = ["Alternative", "Segment", "parse"]
 
@@ -173,9 +175,11 @@ def _alternatives(text: str, pattern: str, *, hidden: bool) -> list[Alternative]
                 names.append(name)
             continue
         if not names:
-            raise PermissionError(
+            raise fault(
+                PermissionError,
+                EACCES,
                 f"cannot use the glob pattern {_shown(pattern)}: '..' climbs above where it starts; "
-                "pass the directory to start from as the path"
+                "pass the directory to start from as the path",
             )
         if names.pop() == "**":
             _refuse(pattern, "'..' after '**' does not name a single directory", "remove both")
