@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.interrupting import every_place, interrupted_at
 from weakfs import InMemoryFilesystem, Session
-from weakfs.session.events import Merged
+from weakfs.session.slices.events import Merged
 
 
 def names(session: Session) -> set[str]:

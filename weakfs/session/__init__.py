@@ -40,7 +40,12 @@ if TYPE_CHECKING:
         UnknownType,
         UnsupportedVersion,
     )
-    from weakfs.session.events import (
+    from weakfs.session.external_filesystems import Attachable, External, Journal
+    from weakfs.session.history.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
+    from weakfs.session.merging.resolver import Resolver
+    from weakfs.session.merging.sides import BranchHistory, Sides
+    from weakfs.session.session import Session
+    from weakfs.session.slices.events import (
         Merged,
         Record,
         Reverted,
@@ -49,11 +54,6 @@ if TYPE_CHECKING:
         SliceCleared,
         SliceSeeded,
     )
-    from weakfs.session.external_filesystems import Attachable, External, Journal
-    from weakfs.session.history.views import Missing, Records, SaveReport, SessionSnapshot, SessionView
-    from weakfs.session.merging.resolver import Resolver
-    from weakfs.session.merging.sides import BranchHistory, Sides
-    from weakfs.session.session import Session
     from weakfs.session.slices.log import Log
     from weakfs.session.slices.packed_state import Counted, Packable, PackedValue
     from weakfs.session.slices.slice import (
@@ -163,7 +163,6 @@ __getattr__, __dir__ = lazy_names(
             "MergeConflict MissingBlob RollbackIncomplete SessionClosed SessionConflict SessionError SessionFileError "
             "TransactionCancelled UnknownSnapshot UnknownTag UnknownType UnsupportedVersion"
         ),
-        "events": "Merged Record Reverted RolledBack SliceAppended SliceCleared SliceSeeded",
         "external_filesystems": "Attachable External Journal",
         "conflicts.conflict_types": (
             "Choice ConflictEntry ConflictHunk ConflictKind MergedPath MergeReport OnConflict Resolution"
@@ -171,6 +170,7 @@ __getattr__, __dir__ = lazy_names(
         "merging.resolver": "Resolver",
         "merging.sides": "BranchHistory Sides",
         "session": "Session",
+        "slices.events": "Merged Record Reverted RolledBack SliceAppended SliceCleared SliceSeeded",
         "slices.log": "Log",
         "slices.packed_state": "Counted Packable PackedValue",
         "slices.slice": (

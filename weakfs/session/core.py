@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from weakfs.messages import a_type
 from weakfs.session.codec.savable_events import accepted, copied
 from weakfs.session.errors import MissingBlob, RecordsDropped
-from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external_filesystems import CommitPlace, Journal
 from weakfs.session.history.reduction import Row, changed, check_slices
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.type_registry import Registry, check_event
@@ -208,7 +208,7 @@ class SessionCore(SessionState):
     def _was_stored(self, place: CommitPlace) -> bool:
         """Return whether a commit of any session is in its stream: see `durable.commits.commit_outcome`."""
         from weakfs.session.durable.commits.uncertain_commits import lasting_url, was_stored, was_stored_anywhere
-        from weakfs.session.transactions.commit_steps import run
+        from weakfs.storage.steps import run
 
         with self.lock:
             log = self._log

@@ -7,14 +7,14 @@ from time import monotonic
 from typing import TypeVar
 
 from weakfs.platforms import garbage_collection_paused
+from weakfs.session.current_timeline import ACTIVE, innermost
 from weakfs.session.errors import MissingBlob, RecordsDropped, SessionError
-from weakfs.session.events import Record
 from weakfs.session.history.compaction import compact
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Records
+from weakfs.session.slices.events import Record
 from weakfs.session.snapshots_and_rollback import Snapshots
 from weakfs.session.state import REPLAYING
-from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 
 T = TypeVar("T")
 

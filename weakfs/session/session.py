@@ -11,11 +11,11 @@ from weakfs.attribute_hints import attribute_hints
 from weakfs.messages import a_type
 from weakfs.session.codec.expansion_limit import FACTOR
 from weakfs.session.errors import RollbackIncomplete
-from weakfs.session.events import Record
 from weakfs.session.external_filesystems import Attachable, External, RunsPrograms, repair_all
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import SaveReport
 from weakfs.session.logger import logger
+from weakfs.session.slices.events import Record
 from weakfs.session.slices.type_registry import Registry
 from weakfs.session.subscriptions import Bus
 from weakfs.session.undo.undo import Undo

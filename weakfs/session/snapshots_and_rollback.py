@@ -14,13 +14,13 @@ from attrs import evolve
 
 from weakfs.session.core import SessionCore
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
-from weakfs.session.events import Record, RolledBack
 from weakfs.session.external_filesystems import Restoring, Reversible, Rewindable, RunsPrograms, snapshot_all
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.state_at import state_at
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.history.views import SessionSnapshot, SessionView
+from weakfs.session.slices.events import Record, RolledBack
 from weakfs.session.state import checked_text
 
 

@@ -12,6 +12,7 @@ from weakref import ref
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec.scalars import is_text
+from weakfs.session.current_timeline import ACTIVE, Transaction, innermost
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.external_filesystems import External, Journal, Repair, begin
 from weakfs.session.history.reduction import Row
@@ -23,7 +24,6 @@ from weakfs.session.slices.table import Table
 from weakfs.session.slices.type_registry import Registry
 from weakfs.session.stored_state import SessionTrunk
 from weakfs.session.subscriptions import Bus, Delivery
-from weakfs.session.transactions.current_timeline import ACTIVE, Transaction, innermost
 
 if TYPE_CHECKING:
     from weakfs.session.durable.commits.commit_log import CommitLog

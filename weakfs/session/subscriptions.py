@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any, Protocol
 
-from weakfs.session.events import Record
+from weakfs.session.current_timeline import ACTIVE
 from weakfs.session.logger import logger
-from weakfs.session.transactions.current_timeline import ACTIVE
+from weakfs.session.slices.events import Record
 
 Handler = Callable[[Record], object]
 

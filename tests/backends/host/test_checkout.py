@@ -14,7 +14,7 @@ import pytest
 from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import Limits
-from weakfs.session.events import RolledBack
+from weakfs.session.slices.events import RolledBack
 
 Filesystem = HostFilesystem | InMemoryFilesystem
 Make = Callable[[Limits], Filesystem]

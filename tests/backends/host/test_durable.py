@@ -18,9 +18,9 @@ from weakfs import HostFilesystem, RollbackIncomplete, Session, Toolset
 from weakfs.cli.directories import recover
 from weakfs.session.durable.commits.uncertain_commits import was_stored
 from weakfs.session.external_filesystems import CommitPlace
-from weakfs.session.transactions.commit_steps import run
 from weakfs.storage import OutcomeUnknown, StorageError, StreamConflict, open_event_store
 from weakfs.storage.folder.store import FolderEventStore
+from weakfs.storage.steps import run
 from weakfs.tools.slices import ToolCall
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -15,8 +15,8 @@ from weakfs import InMemoryFilesystem, Session
 from weakfs.session import SessionError
 from weakfs.session.durable import open_session
 from weakfs.session.durable.commits.lease_renewal import renewed
-from weakfs.session.transactions.commit_steps import run
 from weakfs.storage import AsyncMemoryStorage, EventStore, Lease, LeaseLost, MemoryStorage, OutcomeUnknown, StorageError
+from weakfs.storage.steps import run
 from weakfs.storage.streams import AsyncStorageEventStore, StorageEventStore
 
 # How often a lease is taken or renewed before a test goes on.

@@ -15,7 +15,7 @@ from tests.models.cancellation_points import Point, at_each_point
 from tests.session.durable.awaited import GatedStreams, Nothing
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.filesystem import Filesystem
-from weakfs.session.transactions.current_timeline import Transaction
+from weakfs.session.current_timeline import Transaction
 from weakfs.tools import ToolCalls, require_filesystem
 
 

@@ -17,11 +17,11 @@ from weakfs.history.forgetting.text_redaction import Redaction
 from weakfs.reducers import ExternalFsSnapshot
 from weakfs.reducers.external_trees import external_trees
 from weakfs.session import Session, SessionConflict, SessionError
+from weakfs.session.current_timeline import Transaction
 from weakfs.session.durable.commits.commit_log import CommitLog
 from weakfs.session.durable.stream_replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.session import checked_session
-from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.snapshots import Store
 from weakfs.tools import ToolCall
 

@@ -22,11 +22,11 @@ from weakfs.session.durable.open_session import (
     open_session,
     opened,
 )
-from weakfs.session.transactions.commit_steps import Steps
 from weakfs.shield import ended, run_in_thread, shielded
 from weakfs.storage.adapters import SyncEventStore, ThreadedEventStore
 from weakfs.storage.event_store import AsyncEventStore, EventStore
 from weakfs.storage.locations import aopen_event_store, open_event_store, url_of
+from weakfs.storage.steps import Steps
 from weakfs.storage.storage import AsyncStorage
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from uuid import uuid4
 from weakfs.session.durable.held_lease import HeldLease, taken
 from weakfs.session.durable.open_session import LEASE, Where, event_store, stream_of
 from weakfs.session.errors import SessionConflict, SessionError
-from weakfs.session.transactions.commit_steps import run
-from weakfs.session.transactions.store_requests import TakeLease
 from weakfs.storage.errors import StorageError
+from weakfs.storage.event_store_operations import TakeLease
+from weakfs.storage.steps import run
 
 
 def delete_session(where: Where, session_id: str | None, *, expected: int | None) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.session.transactions.commit_steps import Steps
-from weakfs.session.transactions.store_requests import Append, Head, ReleaseLease, TakeLease, Wait
 from weakfs.storage.errors import LeaseLost, OutcomeUnknown, StorageError
 from weakfs.storage.event_store import EventStore, Lease
+from weakfs.storage.event_store_operations import Append, Head, ReleaseLease, TakeLease, Wait
+from weakfs.storage.steps import Steps
 
 # The prefix of the owners of leases that are held for one compaction. Other writers wait for these leases.
 COMPACTION = "compaction-"

@@ -28,12 +28,12 @@ from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.log import Log
 from weakfs.session.state import SessionState
-from weakfs.session.transactions.commit_steps import Steps, run, supplied
-from weakfs.session.transactions.store_requests import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.storage.engines.urls import folder_url, split_folder
 from weakfs.storage.errors import StorageDamaged
 from weakfs.storage.event_store import Checkpoint, EventStore, Frame
+from weakfs.storage.event_store_operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.storage.locations import open_event_store, url_of
+from weakfs.storage.steps import Steps, run, supplied
 from weakfs.storage.storage import Storage
 from weakfs.storage.stream_handle import StreamHandle
 

@@ -18,11 +18,11 @@ from weakfs.session.durable.held_lease import HeldLease
 from weakfs.session.durable.open_session import event_store
 from weakfs.session.durable.replacement_workplaces import remove_left, workplace
 from weakfs.session.errors import SessionConflict, SessionError
-from weakfs.session.transactions.commit_steps import run
 from weakfs.storage.errors import StorageError, StreamConflict
 from weakfs.storage.folder import FolderEventStore
 from weakfs.storage.folder.names import components
 from weakfs.storage.locations import local_path
+from weakfs.storage.steps import run
 
 # Appended to the name of a stream in SQLite while its rows are replaced.
 _REPLACEMENT = ".forgetting-"

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from time import monotonic
 
 from weakfs.session.errors import SessionClosed, SessionError
-from weakfs.session.events import Record
+from weakfs.session.slices.events import Record
 from weakfs.session.state import SessionState
 from weakfs.storage.adapters import ThreadedEventStore
 from weakfs.storage.errors import StorageError

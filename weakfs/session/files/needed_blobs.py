@@ -15,8 +15,8 @@ from weakfs.session.blobs.blob import Indexed, Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.scalars import ATOMS
 from weakfs.session.errors import MissingBlob
-from weakfs.session.events import STATE_PLACES
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.slices.events import STATE_PLACES
 from weakfs.session.slices.tags import fields_of
 from weakfs.session.slices.type_registry import Registry
 

@@ -21,7 +21,6 @@ from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoder import Reading
 from weakfs.session.codec.expansion_limit import Expansion
 from weakfs.session.errors import SessionFileError
-from weakfs.session.events import STATE_PLACES
 from weakfs.session.files.document_sections import Section, parts_of
 from weakfs.session.files.fields import Fields
 from weakfs.session.history.packed_rows import (
@@ -35,6 +34,7 @@ from weakfs.session.history.packed_rows import (
 )
 from weakfs.session.history.record_columns import RecordColumns, numbers_of
 from weakfs.session.history.reduction import Row
+from weakfs.session.slices.events import STATE_PLACES
 from weakfs.session.slices.log import STRETCH, Log, Packed
 from weakfs.session.slices.type_registry import Shape
 

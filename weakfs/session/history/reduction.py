@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from weakfs.messages import a_type, named_type
 from weakfs.session.codec.savable_events import accepted
 from weakfs.session.errors import SessionError, UnknownType
-from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.history.keyframes import Mark, PackedMark
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.plan import Plan, Step
 from weakfs.session.slices.slice import SliceSpec

@@ -8,11 +8,11 @@ from typing import Literal, TypeVar, overload
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 from weakfs.session.codec.savable_events import MUTABLE, copied
-from weakfs.session.events import Record
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.reduction import Row, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.events import Record
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import Kind, SliceSpec, SliceView
 from weakfs.session.slices.table import Table

@@ -10,7 +10,6 @@ from attrs import evolve
 
 from weakfs.session.conflicts.conflict_types import ConflictEntry, MergedPath
 from weakfs.session.errors import MergeConflict
-from weakfs.session.events import SLICE_EVENTS, STATE_PLACES, Merged, SliceAppended, SliceSeeded
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.reduction import Row, changed, event_of
@@ -20,6 +19,7 @@ from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.events import SLICE_EVENTS, STATE_PLACES, Merged, SliceAppended, SliceSeeded
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import Conflict, Merge, SliceSpec, StateMerge, WholeMerge
 from weakfs.session.slices.table import Table

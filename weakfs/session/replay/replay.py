@@ -14,11 +14,11 @@ from attrs import evolve, field
 from weakfs.class_decorators import define
 from weakfs.session.codec.savable_events import accepted
 from weakfs.session.errors import SessionError, UnknownType
-from weakfs.session.events import Merged, Record
 from weakfs.session.history.reduction import changed
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Origin
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.events import Merged, Record
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.type_registry import Shape
 from weakfs.session.state import checked_text

@@ -14,7 +14,6 @@ from attrs import evolve, field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.session.errors import MergeConflict, MissingBlob, SessionError
-from weakfs.session.events import STATE_PLACES, Merged, RolledBack
 from weakfs.session.files.document_writer import Document
 from weakfs.session.history.reduction import Row, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
@@ -23,6 +22,7 @@ from weakfs.session.merging.merge import merge_states
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.events import STATE_PLACES, Merged, RolledBack
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 

@@ -1,1 +1,1 @@
-"""Slices: their types, reducers and merge functions, and the registry of types."""
+"""Slices: their types, reducers and merge functions, the registry of types, and the events of a session."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from weakfs.class_decorators import frozen
-from weakfs.session.events import SLICE_EVENTS
+from weakfs.session.slices.events import SLICE_EVENTS
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.slice import EventFilter, Fold, Reaction
 from weakfs.session.slices.type_registry import Shape

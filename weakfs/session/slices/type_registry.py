@@ -18,7 +18,7 @@ from attrs import evolve
 from weakfs.class_decorators import frozen, is_complete
 from weakfs.messages import a_type, plural
 from weakfs.session.errors import UnknownType
-from weakfs.session.events import EVENTS
+from weakfs.session.slices.events import EVENTS
 from weakfs.session.slices.tags import fields_of, is_dataclass, tag_of
 from weakfs.short_repr import clipped_repr
 

@@ -6,9 +6,9 @@ from functools import partial
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar
 
+from weakfs.session.current_timeline import ACTIVE, Transaction
 from weakfs.session.interruption import interruptible
 from weakfs.session.transactions.cancellation import Cancellation
-from weakfs.session.transactions.current_timeline import ACTIVE, Transaction
 
 
 class HasTransactions(Protocol):

@@ -7,21 +7,21 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from weakfs.session.current_timeline import ACTIVE, Conclusion, Transaction, current_owner, innermost
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
-from weakfs.session.events import RolledBack
 from weakfs.session.external_filesystems import Journal, begin_all, close_all, inexact_notes, undo_all
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import uninterrupted
 from weakfs.session.logger import logger
 from weakfs.session.record_log import RecordLog
+from weakfs.session.slices.events import RolledBack
 from weakfs.session.slices.log import Log
 from weakfs.session.state import MERGING, checked_text
 from weakfs.session.transactions.block import TransactionBlock
 from weakfs.session.transactions.cancellation import Cancellation, in_own_thread
-from weakfs.session.transactions.commit_steps import Steps, run, supplied
-from weakfs.session.transactions.current_timeline import ACTIVE, Conclusion, Transaction, current_owner, innermost
 from weakfs.storage.errors import StorageError
+from weakfs.storage.steps import Steps, run, supplied
 
 if TYPE_CHECKING:
     from weakfs.session.durable.commits.commit_log import CommitLog

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal, Self, overload
 from weakref import ref
 
 from weakfs.messages import a_type
-from weakfs.session.events import Record
+from weakfs.session.current_timeline import ACTIVE, innermost
+from weakfs.session.slices.events import Record
 from weakfs.session.state import MERGING, checked_text
 from weakfs.session.transactions.commit_or_rollback import Transactions
-from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 
 if TYPE_CHECKING:
     from weakfs.session.conflicts.conflict_types import MergeReport, OnConflict

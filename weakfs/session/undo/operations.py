@@ -11,8 +11,8 @@ from typing import Any
 from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
-from weakfs.session.events import Merged, Reverted, RolledBack
 from weakfs.session.history.reduction import Row
+from weakfs.session.slices.events import Merged, Reverted, RolledBack
 from weakfs.session.slices.tags import tag_of
 
 MERGED, REVERTED, ROLLED_BACK = tag_of(Merged), tag_of(Reverted), tag_of(RolledBack)

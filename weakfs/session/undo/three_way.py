@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from attrs import field
 
 from weakfs.class_decorators import define
+from weakfs.session.current_timeline import ACTIVE, innermost
 from weakfs.session.errors import MergeConflict, SessionError
-from weakfs.session.events import Reverted
 from weakfs.session.external_filesystems import Reversible
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.slices.events import Reverted
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.state import MERGING, checked_text
-from weakfs.session.transactions.current_timeline import ACTIVE, innermost
 from weakfs.session.undo.operations import REVERTED, ROLLED_BACK, Span
 from weakfs.session.undo.past_states import Moments
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from weakfs.messages import a_type
 from weakfs.session.errors import SessionError, UnknownSnapshot
-from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import SessionSnapshot
+from weakfs.session.slices.events import Record
 from weakfs.session.undo.operations import REVERTED, Operation, Span, has_failed, merges, operations, spans_of, undone
 from weakfs.session.undo.three_way import ThreeWay, check_foreign
 

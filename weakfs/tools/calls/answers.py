@@ -9,8 +9,8 @@ from attrs import evolve
 from weakfs.filesystem.errors import absence_in
 from weakfs.messages import a_type, named_type
 from weakfs.session import MergeConflict
+from weakfs.session.current_timeline import Transaction
 from weakfs.session.external_filesystems import INEXACT, InexactNote, Lossy
-from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.tools.errors import PolicyDenied, classify
 from weakfs.tools.permissions.guard import may_show, point_of
 from weakfs.tools.results import Receipt, ToolResult, failed, with_notes

@@ -26,11 +26,11 @@ from weakfs.session import (
     TransactionBlock,
     TransactionCancelled,
 )
+from weakfs.session.current_timeline import Transaction
 from weakfs.session.errors import RecordsDropped
 from weakfs.session.history.reduction import event_of
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
-from weakfs.session.transactions.current_timeline import Transaction
 from weakfs.tools.calls.answers import answer_to_error, valid_result, with_inexact, with_lost
 from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.calls.finished_calls import FinishedCalls, recorded_answer

@@ -22,7 +22,6 @@ from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.frames.frame_blobs import INLINE
 from weakfs.session.durable.frames.stream_history import StoredEvents, StoredRecords, StreamHistory, stretches
 from weakfs.session.errors import SessionFileError
-from weakfs.session.events import STATE_PLACES
 from weakfs.session.files.document_reader import LoadedDocument
 from weakfs.session.files.document_writer import Document
 from weakfs.session.files.fields import Fields, shape_of
@@ -33,6 +32,7 @@ from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.events import STATE_PLACES
 from weakfs.session.slices.log import STRETCH, Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 

@@ -12,9 +12,9 @@ from weakfs.session.durable.frames.decoder import name_of
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external_filesystems import CommitPlace, Journal, prepare_all
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.commit_steps import Steps
-from weakfs.session.transactions.store_requests import Head, PutContents, Read
 from weakfs.storage.errors import StorageDamaged, StreamConflict
+from weakfs.storage.event_store_operations import Head, PutContents, Read
+from weakfs.storage.steps import Steps
 
 
 def append(

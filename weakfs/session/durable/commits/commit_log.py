@@ -23,8 +23,8 @@ from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.commit_steps import Steps, run, supplied
 from weakfs.storage.event_store import DirectEventStore
+from weakfs.storage.steps import Steps, run, supplied
 
 NO_JOURNALS: Mapping[str, Journal] = {}
 NO_CONTENTS: Mapping[str, bytes] = {}

@@ -21,18 +21,18 @@ from weakref import ref
 from attrs import field
 
 from weakfs.class_decorators import define
+from weakfs.session.current_timeline import Transaction
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.commits.refresh import retract, settled
 from weakfs.session.durable.held_lease import HeldLease
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.commit_steps import Steps
-from weakfs.session.transactions.current_timeline import Transaction
-from weakfs.session.transactions.store_requests import Operation
 from weakfs.shield import ended
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import AsyncEventStore
+from weakfs.storage.event_store_operations import Operation
+from weakfs.storage.steps import Steps
 
 # How many commits one append stores at most.
 GROUP = 128

@@ -8,10 +8,10 @@ from weakref import ref
 
 from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.commits.pending_steps import PendingSteps
-from weakfs.session.transactions.commit_steps import Steps, run
-from weakfs.session.transactions.store_requests import Head, TakeLease
 from weakfs.storage.errors import LeaseLost, StorageError
 from weakfs.storage.event_store import AsyncEventStore
+from weakfs.storage.event_store_operations import Head, TakeLease
+from weakfs.storage.steps import Steps, run
 
 # A lease is renewed several times before it would expire, so that one renewal may fail.
 TIMES = 3

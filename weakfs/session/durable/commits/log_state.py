@@ -24,10 +24,10 @@ from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.commit_steps import Steps, run
-from weakfs.session.transactions.store_requests import Append, Head, TakeLease
 from weakfs.storage.errors import OutcomeUnknown, StorageError
 from weakfs.storage.event_store import Appender, DirectEventStore, EventStore
+from weakfs.storage.event_store_operations import Append, Head, TakeLease
+from weakfs.storage.steps import Steps, run
 
 # How many times to try to append a frame if the outcome is unknown each time.
 ATTEMPTS = 3

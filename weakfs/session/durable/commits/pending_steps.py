@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from weakfs.class_decorators import define
-from weakfs.session.transactions.commit_steps import Steps
-from weakfs.session.transactions.store_requests import Operation
 from weakfs.storage.event_store import EventStore
+from weakfs.storage.event_store_operations import Operation
+from weakfs.storage.steps import Steps
 
 T = TypeVar("T")
 

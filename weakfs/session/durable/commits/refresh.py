@@ -11,13 +11,13 @@ from weakfs.session.durable.frames.decoder import Frame, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.writer import Change
 from weakfs.session.errors import SessionFileError
-from weakfs.session.events import RolledBack
 from weakfs.session.history.reduction import changed
+from weakfs.session.slices.events import RolledBack
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.commit_steps import Steps, supplied
-from weakfs.session.transactions.store_requests import Head, Read
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Frame as StoredFrame
+from weakfs.storage.event_store_operations import Head, Read
+from weakfs.storage.steps import Steps, supplied
 
 # How many times frames are read while a compaction drops what they refer to.
 ATTEMPTS = 3

@@ -16,7 +16,7 @@ from weakfs.session.errors import SessionConflict
 from weakfs.session.external_filesystems import Journal
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.session.transactions.commit_steps import run
+from weakfs.storage.steps import run
 
 # How many records a frame of imported history contains.
 PART = 256

@@ -14,10 +14,10 @@ from functools import wraps
 from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from weakfs.session.transactions.commit_steps import supplied_contents
 from weakfs.storage.adapters import run_in_place
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import EventStore
+from weakfs.storage.steps import supplied_contents
 
 P = ParamSpec("P")
 T = TypeVar("T")

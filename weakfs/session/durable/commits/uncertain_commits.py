@@ -13,10 +13,10 @@ import orjson
 from weakfs.session.durable.frames.decoder import parsed
 from weakfs.session.durable.held_lease import patiently
 from weakfs.session.external_filesystems import CommitPlace
-from weakfs.session.transactions.commit_steps import Steps, run
-from weakfs.session.transactions.store_requests import Append, Head, Read
 from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
+from weakfs.storage.event_store_operations import Append, Head, Read
 from weakfs.storage.locations import local_path, open_event_store
+from weakfs.storage.steps import Steps, run
 
 
 def lasting_url(url: str) -> str:

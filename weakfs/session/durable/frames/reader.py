@@ -21,12 +21,12 @@ from weakfs.session.codec.expansion_limit import unlimited
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frames.state_difference import pools_that_compare, read_values
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
-from weakfs.session.events import Merged
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.reduction import Row, advance, changed, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.events import Merged
 from weakfs.session.slices.log import STRETCH, Deferred, Packed
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 

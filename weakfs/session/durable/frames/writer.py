@@ -21,12 +21,12 @@ from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.encoder import AS_IT_IS, Writing
 from weakfs.session.durable.frames.frame_blobs import INLINE, FrameBlobs, KnownDigests, inline
 from weakfs.session.durable.frames.state_difference import pools_that_compare, write_table
-from weakfs.session.events import Merged, RolledBack
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
+from weakfs.session.slices.events import Merged, RolledBack
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import stored_name, tag_of

@@ -1,4 +1,4 @@
-"""The operations on an event store that commits consist of."""
+"""The operations on an event store, as values: what steps yield."""
 
 from __future__ import annotations
 

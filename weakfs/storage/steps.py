@@ -1,8 +1,8 @@
-"""Commits as steps: generators that yield operations on an event store, and get each result back.
+"""Work on an event store as steps: generators that yield operations on the store, and get each result back.
 
-What a commit does is written once. `run` performs its operations with a synchronous store; `PendingSteps` lets an event
-loop await them, with the session unlocked in the meantime. Every operation can be repeated: a store recognizes frames
-that it already has.
+What the commit of a session does is written once, as steps. `run` performs their operations with a synchronous store;
+the session's `PendingSteps` let an event loop await them, with the session unlocked in the meantime. Every operation
+can be repeated: a store recognizes frames that it already has.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from weakfs.session.transactions.store_requests import Operation
     from weakfs.storage.event_store import EventStore
+    from weakfs.storage.event_store_operations import Operation
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def supplied(step: Callable[[], T]) -> Steps[T]:
         finally:
             _SUPPLIED.reset(token)
         # A session in memory has no operations.
-        from weakfs.session.transactions.store_requests import GetContents
+        from weakfs.storage.event_store_operations import GetContents
 
         found = yield GetContents(stream, digests)
         contents.update({digest: found.get(digest) for digest in digests})
