@@ -96,6 +96,116 @@ def test_verifying_goes_through_all_snapshots_and_names_each_that_is_damaged(run
     assert [name[:8] for name in store.verify()] == names[1:4]
 
 
+@pytest.fixture
+def three(run: Run, place: Place) -> tuple[Store, list[str]]:
+    """The store of a directory with three snapshots, the second with the tag `second`, and their ids."""
+    names: list[str] = []
+    for number, tag in enumerate([[], ["--tag", "second"], []]):
+        (place.root / f"file {number}").write_text(f"content {number}")
+        names.append(id_of(run("snapshot", place.root, *tag)))
+    return Store(run("snapshots", place.root, "--json").objects[-1]["path"]), names
+
+
+def entry_of(store: Store, name: str) -> Path:
+    """Return the file of the snapshot with a short id."""
+    (found,) = (one.snapshot_id for one in store.list() if one.snapshot_id.startswith(name))
+    return Path(store.catalogue.path_of(found))
+
+
+def test_a_damaged_entry_is_named_and_stops_no_command_on_the_others(
+    run: Run, place: Place, three: tuple[Store, list[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    store, (first, second, third) = three
+    damaged = entry_of(store, second)
+    damaged.write_bytes(damaged.read_bytes()[:-5])
+
+    listed = run("snapshots", place.root)
+    assert (listed.status, listed.err) == (3, "")
+    assert [line.split()[0] for line in listed.lines[1:3]] == [first, third]
+    assert listed.lines[-1].startswith(f"damaged {second}: cannot read the snapshot in '{damaged}'")
+
+    restored = run("restore", place.root, first, "--dry-run")
+    assert (restored.status, restored.err) == (0, "")
+    assert restored.lines[-1].startswith(f"would restore {first}: ")
+    assert run("diff", place.root, "--at", first).status == 0
+    with caplog.at_level("WARNING", "weakfs.backends"):
+        assert run("snapshot", place.root).status == 0
+    assert str(damaged) in caplog.text
+
+    for name in (second, second[:7]):
+        refused = run("restore", place.root, name)
+        assert (refused.status, refused.out) == (1, "")
+        assert one_line(refused.err)
+        assert "drop the snapshot to give it up" in refused.err
+    assert "1 snapshot whose tag cannot be read may be it" in run("restore", place.root, "second").err
+    for command in (("restore", place.root, "--latest"), ("diff", place.root)):
+        refused = run(*command)
+        assert (refused.status, refused.out) == (1, "")
+        assert one_line(refused.err)
+        assert str(damaged) in refused.err
+
+
+def test_intact_snapshots_are_dropped_beside_a_damaged_one(
+    run: Run, place: Place, three: tuple[Store, list[str]]
+) -> None:
+    store, (first, second, third) = three
+    damaged = entry_of(store, second)
+    damaged.write_bytes(b"")
+    done = run("drop", place.root, "--keep-last", 1)
+    assert (done.status, done.lines[0]) == (0, f"dropped {first}")
+    assert one_line(done.err)
+    assert done.err.startswith(f"weakfs: kept {second}, which is damaged: ")
+    assert run("drop", place.root, third).status == 0
+    assert run("snapshots", place.root).lines[-1].startswith(f"damaged {second}")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_damaged_entry_can_be_dropped(run: Run, place: Place, three: tuple[Store, list[str]], as_json: bool) -> None:
+    store, (_, second, _) = three
+    damaged = entry_of(store, second)
+    damaged.write_bytes(b"{}")
+    whole = damaged.name.removesuffix(".json").replace("%2F", "/")
+    refused = run("compact", place.root)
+    assert (refused.status, refused.out) == (1, "")
+    assert one_line(refused.err)
+    assert str(damaged) in refused.err
+
+    would = run("drop", place.root, second, "--dry-run")
+    assert (would.lines, damaged.exists()) == ([f"would drop {second}  (damaged)"], True)
+    done = run("drop", place.root, second, *(["--json"] if as_json else []))
+
+    assert (done.status, done.err) == (0, "")
+    if as_json:
+        assert done.objects == [{"type": "dropped", "id": whole}]
+    else:
+        assert done.lines[0] == f"dropped {second}  (damaged)"
+    assert not damaged.exists()
+    assert run("compact", place.root).status == 0
+    assert run("snapshots", place.root, "--verify").lines[-1] == "verified: no damage"
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_snapshot_with_a_damaged_manifest_is_named_and_can_be_dropped(
+    run: Run, place: Place, three: tuple[Store, list[str]], number: int
+) -> None:
+    store, names = three
+    ref = next(one.ref for one in store.list() if one.snapshot_id.startswith(names[number]))
+    manifest = store.read_manifest(bytes.fromhex(ref))
+    for pack in place.store.rglob("*.pack"):
+        pack.write_bytes(pack.read_bytes().replace(manifest, bytes(len(manifest))))
+
+    listed = run("snapshots", place.root)
+
+    assert (listed.status, listed.err) == (3, "")
+    assert [line.split()[0] for line in listed.lines[1:4]] == names
+    (line,) = [line for line in listed.lines if line.startswith("damaged")]
+    assert line.startswith(f"damaged {names[number]}: cannot read the manifest")
+    assert run("restore", place.root, names[1]).status == 0
+    assert run("drop", place.root, names[number]).status == 0
+    assert run("snapshots", place.root).status == 0
+    assert run("compact", place.root).status == 0
+
+
 def test_inspecting_changes_nothing_and_creates_no_store(run: Run, place: Place) -> None:
     done = run("snapshots", place.root)
     assert (done.status, done.err) == (0, "")

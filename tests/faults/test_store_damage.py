@@ -10,7 +10,7 @@ import pytest
 
 from tests.sampling import stride
 from tests.snapshots.hosts import model, snapshot
-from weakfs import HostFilesystem, MissingBlob
+from weakfs import HostFilesystem, MissingBlob, Session
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import FileTree, walk
@@ -24,6 +24,12 @@ def root(tmp_path: Path) -> Path:
     for number in range(5):
         (root / "d" / f"f{number}").write_bytes(b"content %d" % number)
     return root
+
+
+def overwrite(packs: Path, manifest: bytes) -> None:
+    """Overwrite a manifest in all packs of a store."""
+    for pack in packs.iterdir():
+        pack.write_bytes(pack.read_bytes().replace(manifest, bytes(len(manifest))))
 
 
 def only_file(folder: Path) -> Path:
@@ -199,3 +205,72 @@ def test_links_in_the_place_of_packs_are_not_followed(folder: Path, tmp_path: Pa
     pack.symlink_to(tmp_path / "elsewhere")
     with pytest.raises((OSError, StoreDamaged), match=pack.name):
         read_all(folder)
+
+
+@pytest.mark.parametrize("kind", ["tree", "git", "tar"])
+@pytest.mark.parametrize("damaged", ["first entry", "newest entry", "newest manifest"])
+def test_a_damaged_snapshot_stops_neither_snapshots_nor_rollbacks_of_others(
+    tmp_path: Path, root: Path, kind: SnapshotKind, damaged: str
+) -> None:
+    session = Session()
+    files = HostFilesystem(root, session=session, store=tmp_path / "store", snapshots=kind)
+    session.snapshot("unrelated")
+    files.write("/d/kept", "kept")
+    session.snapshot("kept")
+    session.save(tmp_path / "session.json")
+    files.write("/newer", "newer")
+    newest = files.snapshot().snapshot_id
+    wanted = files.store.tree(files.store.list()[1]).fingerprint
+    store = Store(tmp_path / "store")
+    if damaged == "newest manifest":
+        ref = bytes.fromhex(store.get(newest).ref)
+        overwrite(tmp_path / "store" / "packs", store.read_manifest(ref))
+    else:
+        chosen = newest if damaged == "newest entry" else store.list()[0].snapshot_id
+        Path(store.catalogue.path_of(chosen)).write_bytes(b"{}")
+
+    later = Session.load(tmp_path / "session.json")
+    again = HostFilesystem(
+        root, session=later, store=tmp_path / "store", snapshots=kind, filesystem_id=files.filesystem_id
+    )
+    again.write("/d/f0", "changed")
+    taken = again.snapshot()
+    later.rollback("kept")
+
+    assert again.tree().fingerprint == wanted
+    assert (root / "d" / "kept").read_text() == "kept"
+    assert not (root / "newer").exists()
+    assert [*store.verify()] == ([newest] if "newest" in damaged else [store.catalogue.readable()[1].popitem()[0]])
+    again.restore(taken)
+    assert (root / "d" / "f0").read_text() == "changed"
+
+
+def test_a_snapshot_does_not_rely_on_a_damaged_manifest_of_an_earlier_one(folder: Path, root: Path) -> None:
+    first = Store(folder).get("s")
+    overwrite(folder / "packs", Store(folder).read_manifest(bytes.fromhex(first.ref)))
+    entry, _ = snapshot(Store(folder), root, "again")
+    assert entry.ref == first.ref
+    assert contents(Store(folder).tree(entry)) == contents(model(root))
+
+
+def test_an_intact_copy_of_a_damaged_manifest_is_found_in_whichever_pack_it_is(folder: Path, root: Path) -> None:
+    ref = bytes.fromhex(Store(folder).get("s").ref)
+    manifest = Store(folder).read_manifest(ref)
+    (pack,) = (folder / "packs").iterdir()
+    overwrite(folder / "packs", manifest)
+    for number in range(8):
+        # The names of packs, and so the order in which they are read, depend on what else is in them.
+        (root / f"more {number}").write_bytes(b"%d" % number)
+        with Store(folder).writer() as writer:
+            writer.add(b"%d" % number)
+            writer.add_manifest(manifest)
+            writer.finish()
+        store = Store(folder)
+        assert store.read_manifest(ref) == manifest
+        added = [path for path in (folder / "packs").iterdir() if path != pack]
+        if number == 7:
+            store.compact()
+            assert Store(folder).read_manifest(ref) == manifest
+        else:
+            for path in added:
+                path.unlink()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from weakfs import Session
@@ -135,8 +135,14 @@ def belongs_to(files: HostFilesystem, snapshot: StoredSnapshot) -> bool:
 
 
 def newest(files: HostFilesystem) -> StoredSnapshot:
-    """Return the newest snapshot that a user asked for, ignoring those that `restore` takes of what it replaces."""
-    for one in reversed(files.store.list()):
+    """Return the newest snapshot that a user asked for, ignoring those that `restore` takes of what it replaces.
+
+    Refuse to choose if one is damaged, because that may be the newest.
+    """
+    entries, damaged = files.store.catalogue.readable()
+    for cause in damaged.values():
+        raise Failure(f"cannot tell which snapshot of {files.root!r} is the newest: {cause}; or name one by its id")
+    for one in reversed(entries):
         if belongs_to(files, one) and not (one.tag or "").startswith(BEFORE_RESTORING):
             return one
     raise Failure(f"there is no snapshot of {files.root!r}; take one: weakfs snapshot DIR")
@@ -147,7 +153,7 @@ def find(files: HostFilesystem, name: str, *, foreign: bool = False) -> StoredSn
 
     Refuse a snapshot of another directory that shares the store, unless `foreign`.
     """
-    found = _named(files.store, name)
+    found = files.store.get(find_id(files.store, name))
     if not foreign and not belongs_to(files, found):
         raise Failure(
             f"cannot use snapshot {name!r} of {files.root!r}: it was taken of {found.extra['root']!r}; give that "
@@ -156,25 +162,32 @@ def find(files: HostFilesystem, name: str, *, foreign: bool = False) -> StoredSn
     return found
 
 
-def _named(store: Store, name: str) -> StoredSnapshot:
-    snapshots = store.list()
+def find_id(store: Store, name: str) -> str:
+    """Return the id of the snapshot called `name`, even if its entry is damaged; the tags of damaged ones are lost."""
+    entries, damaged = store.catalogue.readable()
+    ids = [*(one.snapshot_id for one in entries), *damaged]
     for found in (
-        [one for one in snapshots if one.snapshot_id == name],
-        [one for one in snapshots if one.tag == name],
-        [one for one in snapshots if name and _begins(one.snapshot_id, name)],
+        [one for one in ids if one == name],
+        [one.snapshot_id for one in entries if one.tag == name],
+        [one for one in ids if name and _begins(one, name)],
     ):
         if len(found) == 1:
             return found[0]
         if found:
-            names = short_ids(snapshots)
-            several = ", ".join(names[one.snapshot_id] for one in found)
+            names = short_ids(store)
+            several = ", ".join(names[one] for one in found)
             raise Failure(f"cannot tell which snapshot {name!r} is: it may be {several}; name one by its id")
-    raise Failure(f"there is no snapshot {name!r} in {store.path!r}; see: weakfs snapshots DIR")
+    lost = f" {counted(len(damaged), 'snapshot')} whose tag cannot be read may be it;" if damaged else ""
+    raise Failure(f"there is no snapshot {name!r} in {store.path!r};{lost} see: weakfs snapshots DIR")
 
 
-def short_ids(snapshots: Iterable[StoredSnapshot]) -> dict[str, str]:
-    """Map each id to its shortest unique form: `SESS` for `SESSION/NAME`, or `SESS/NAME` if there are several."""
-    parts = {one.snapshot_id: one.snapshot_id.rpartition("/") for one in snapshots}
+def short_ids(store: Store) -> dict[str, str]:
+    """Map each id in a store to its shortest unique form: `SESS` for `SESSION/NAME`, `SESS/NAME` if there are several.
+
+    The ids of damaged snapshots are included.
+    """
+    entries, damaged = store.catalogue.readable()
+    parts = {one: one.rpartition("/") for one in (*(entry.snapshot_id for entry in entries), *damaged)}
     sessions = [session for session, _, _ in parts.values()]
     ordered = sorted(set(sessions))
     short: dict[str, str] = {}

@@ -29,7 +29,6 @@ from weakfs.snapshots.archive.archive_snapshot import archive_of
 from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
 from weakfs.snapshots.git.repository import GitRepository
 from weakfs.snapshots.git.sink import GitSink
-from weakfs.snapshots.scan.manifests import manifest_digest
 from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store import atomic_files as disk
@@ -116,13 +115,7 @@ class Store:
 
     def read_manifest(self, digest: bytes) -> bytes:
         """Return a directory's manifest. Raise `MissingBlob` if it is missing, `StoreDamaged` if it is damaged."""
-        manifest = self._index.read(digest)
-        if manifest_digest(manifest) != digest:
-            raise StoreDamaged(
-                f"cannot read the manifest {digest.hex()} from {self._index.path_of(digest)!r}: the file is damaged; "
-                f"restore it from a copy, or remove it and drop the snapshots that need it"
-            )
-        return manifest
+        return self._index.read_manifest(digest)
 
     def tree(self, snapshot: StoredSnapshot | bytes) -> FileTree:
         """Return the tree of a snapshot or of a manifest; contents are read on demand. O(entries)."""

@@ -15,11 +15,13 @@ from weakfs.filesystem import Note
 from weakfs.messages import plural
 from weakfs.processes.background.table import ProcessTable
 from weakfs.reducers.tree.node import FileTree, Segments, path_of
+from weakfs.session import MissingBlob
 from weakfs.session.durable.commits.uncertain_commits import was_stored_anywhere
 from weakfs.session.external_filesystems import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.hard_links import HardLinks
+from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.git.sink import Base
 from weakfs.snapshots.restore import Plan, restore_tree
 from weakfs.snapshots.scan.scan import OnFile, scan, scan_entry
@@ -137,13 +139,23 @@ class HostRoot:
             os.close(parent)
 
     def _newest(self) -> Scan | None:
-        """Return the newest known scan: of this process, or the newest snapshot in the store."""
+        """Return the newest known scan: of this process, or the newest snapshot in the store.
+
+        It only saves time, so damaged snapshots are passed over: without it, everything is read.
+        """
         if self._last_scan is None:
-            newest = self.store.newest()
-            if newest is not None:
-                self._last_scan = self.store.as_scan(newest)
-                if newest.kind == "git":
-                    self.base = Base(self._last_scan.tree, newest.extra["git_tree"])
+            entries, damaged = self.store.catalogue.readable()
+            causes = [*damaged.values()]
+            if entries:
+                newest = entries[-1]
+                try:
+                    self._last_scan = self.store.as_scan(newest)
+                    if newest.kind == "git":
+                        self.base = Base(self._last_scan.tree, newest.extra["git_tree"])
+                except (MissingBlob, StoreDamaged) as error:
+                    causes.append(str(error))
+            for cause in causes:
+                logger.warning("a snapshot of the store %r is damaged: %s", self.store.path, cause)
         return self._last_scan
 
     def work(self) -> Work:

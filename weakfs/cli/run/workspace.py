@@ -197,6 +197,6 @@ def restore_command(files: HostFilesystem, job: Job, snapshot: StoredSnapshot | 
     """Return the command that restores a snapshot, if one was taken."""
     if snapshot is None:
         return None
-    name = short_ids(files.store.list())[snapshot.snapshot_id]
+    name = short_ids(files.store)[snapshot.snapshot_id]
     directory = str(job.overlay if job.root is None else job.root)
     return typed("weakfs", "restore", directory, name, *([] if job.store is None else ["--store", job.store]))

@@ -26,15 +26,6 @@ SMALL_PACK = 64 << 20
 
 
 @frozen
-class SnapshotAccount:
-    """A snapshot, the total size of its files, and the bytes that dropping it would free in the store."""
-
-    snapshot: StoredSnapshot
-    total_size: int
-    frees: int
-
-
-@frozen
 class CompactReport:
     """The number and total size of packs before and after a compaction."""
 
@@ -137,10 +128,12 @@ class Compaction:
             writer.abandon()
 
     def _copy(self, digest: bytes, length: int, writer: PackWriter) -> None:
-        kind = b"manifest" if digest in self.needs.directories else b"blob"
+        if digest in self.needs.directories:
+            writer.add(digest, self.index.read_manifest(digest))
+            return
 
         def copy(append: Callable[[bytes], None]) -> bytes:
-            found = sha256(b"%s %d\0" % (kind, length))
+            found = sha256(b"blob %d\0" % length)
             for piece in self.index.read_pieces(digest):
                 found.update(piece)
                 append(piece)

@@ -6,13 +6,16 @@ import os
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from threading import Lock
 
 from weakfs.class_decorators import frozen
+from weakfs.platforms import Opened
 from weakfs.session import MissingBlob
 from weakfs.session.blobs.sparse import read_pieces
 from weakfs.snapshots.errors import StoreDamaged
+from weakfs.snapshots.scan.manifests import manifest_digest
 from weakfs.snapshots.store.atomic_files import names_in
 from weakfs.snapshots.store.packs import SUFFIX, Rows, open_pack, read_at, read_index
 
@@ -118,6 +121,23 @@ class PackIndex:
         if len(data) < length:
             raise _truncated(digest, pack)
         return data
+
+    def read_manifest(self, digest: bytes) -> bytes:
+        """Return a manifest, from any pack that has an intact copy. Raise `MissingBlob` or `StoreDamaged`."""
+        manifest = self.read(digest)
+        if manifest_digest(manifest) == digest:
+            return manifest
+        for pack in tuple(self._packs):
+            for found, offset, length in pack.rows:
+                if found == digest:
+                    with suppress(FileNotFoundError), Opened(open_pack(pack.path)) as descriptor:
+                        manifest = read_at(descriptor, offset, length)
+                    if manifest_digest(manifest) == digest:
+                        return manifest
+        raise StoreDamaged(
+            f"cannot read the manifest {digest.hex()} from {self.path_of(digest)!r}: the file is damaged; restore it "
+            f"from a copy, or remove it and drop the snapshots that need it"
+        )
 
     def read_pieces(self, digest: bytes) -> Iterator[bytes]:
         """Yield the bytes under a digest in pieces."""

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from weakfs.session import MissingBlob
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.files.atomic_write import sync_folder
-from weakfs.snapshots.errors import StoreUnwritable, unwritable
+from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
 from weakfs.snapshots.scan.manifests import manifest_digest
 from weakfs.snapshots.scan.sinks import StatToken, digest_of_pieces
 from weakfs.snapshots.scan.stat_cache import Scan
@@ -72,11 +73,21 @@ class StoreWriter:
         return Stored(digest, size, self.source)
 
     def add_manifest(self, manifest: bytes) -> bytes:
-        """Add a directory's manifest unless the store has it."""
+        """Add a directory's manifest unless the store has it, undamaged."""
         digest = manifest_digest(manifest)
-        if not self.keeps(digest):
+        if not self.keeps(digest) or not self._is_intact(digest):
             self._writing(lambda: self._to_write().add(digest, manifest))
         return digest
+
+    def _is_intact(self, digest: bytes) -> bool:
+        """Return whether a manifest that the store or the current pack has can be read."""
+        if self._pack is not None and digest in self._pack.places:
+            return True
+        try:
+            self._index.read_manifest(digest)
+        except (MissingBlob, StoreDamaged):
+            return False
+        return True
 
     def finish(self) -> None:
         """Sync the added contents. They are not part of a snapshot yet, and stay until the store is compacted."""

@@ -55,7 +55,7 @@ def restore_command(
     out = Output(finish_unread=True)
     with as_failure(f"restore {directory!r}"):
         wanted = newest(files) if snapshot is None else find(files, snapshot, foreign=foreign)
-    short = short_ids(files.store.list())[wanted.snapshot_id]
+    short = short_ids(files.store)[wanted.snapshot_id]
     before = take(files, directory, f"{BEFORE_RESTORING}{short}") if keep and not dry_run else None
     if before is not None:
         _show_kept(out, files, before, as_json=as_json)
@@ -128,5 +128,5 @@ def _show_kept(out: Output, files: HostFilesystem, before: StoredSnapshot, *, as
         return
     from weakfs.cli.directories import short_ids
 
-    name = short_ids(files.store.list())[before.snapshot_id]
+    name = short_ids(files.store)[before.snapshot_id]
     out.line(("kept", "bold"), " the previous state as ", (name, "yellow"), "; restore that to undo this")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from weakfs.cli.options import (
     registry_option,
     store_option,
 )
-from weakfs.cli.output import Output, progress
+from weakfs.cli.output import Output, progress, warn
 
 if TYPE_CHECKING:
     from weakfs.backends import HostFilesystem
@@ -64,14 +64,14 @@ def snapshot_command(
 
 @click.command("snapshots")
 @directory_argument
-@click.option("--verify", is_flag=True, help="Read everything, and exit with 3 if a snapshot is damaged.")
+@click.option("--verify", is_flag=True, help="Read everything, to find all damage.")
 @store_option
 @json_option
 def snapshots_command(directory: str, verify: bool, store: str | None, as_json: bool) -> int:
     """List the snapshots of DIR, oldest first.
 
-    "frees" is the number of bytes freed by dropping that snapshot alone; "bytes" is the size of its files. With
-    --verify, all snapshots are read, and each that is damaged or incomplete is named.
+    "frees" is the number of bytes freed by dropping that snapshot alone; "bytes" is the size of its files. Exit with 3
+    if a snapshot is found to be damaged or incomplete, and name it; damaged contents are found only with --verify.
     """
     from weakfs.cli.directories import open_directory, short_ids
 
@@ -87,7 +87,7 @@ def snapshots_command(directory: str, verify: bool, store: str | None, as_json: 
             out.record(type="damaged", id=snapshot_id, cause=cause)
         out.record(type="store", path=files.store.path, root=files.root, snapshots=len(found), bytes=size)
         return UNMET if damaged else DONE
-    names = short_ids(files.store.catalogue.readable()[0])
+    names = short_ids(files.store)
     if found:
         _show_table(out, found, names)
     out.line(
@@ -102,7 +102,7 @@ def snapshots_command(directory: str, verify: bool, store: str | None, as_json: 
 
 
 def _listed(files: HostFilesystem, *, verify: bool) -> tuple[list[Listed], dict[str, str]]:
-    """Return the snapshots of a directory; if they are verified, also what is damaged or missing, by id.
+    """Return the snapshots of a directory, and what is damaged or missing, by id; contents only if they are verified.
 
     Damaged entries may belong to other directories that share the store.
     """
@@ -110,16 +110,31 @@ def _listed(files: HostFilesystem, *, verify: bool) -> tuple[list[Listed], dict[
     from weakfs.session import MissingBlob
     from weakfs.snapshots import StoreDamaged
 
-    if not verify:
-        return [(one.snapshot, one.frees) for one in files.store.account() if belongs_to(files, one.snapshot)], {}
     entries, damaged = files.store.catalogue.readable()
     own = [one for one in entries if belongs_to(files, one)]
-    damaged = {**damaged, **files.store.verify(own)}
     frees: dict[str, int] = {}
     # What damaged snapshots share with others is unknown.
     with suppress(MissingBlob, StoreDamaged):
         frees = {one.snapshot.snapshot_id: one.frees for one in files.store.account()}
+    if verify:
+        damaged = {**damaged, **files.store.verify(own)}
+    elif not frees:
+        damaged = {**damaged, **_incomplete(files, own)}
     return [(one, frees.get(one.snapshot_id)) for one in own], damaged
+
+
+def _incomplete(files: HostFilesystem, snapshots: Iterable[StoredSnapshot]) -> dict[str, str]:
+    """Return the snapshots whose directories cannot be read, with the causes."""
+    from weakfs.session import MissingBlob
+    from weakfs.snapshots import StoreDamaged
+
+    found: dict[str, str] = {}
+    for one in snapshots:
+        try:
+            files.store.tree(one)
+        except (MissingBlob, StoreDamaged) as error:
+            found[one.snapshot_id] = str(error)
+    return found
 
 
 @click.command("drop")
@@ -144,24 +159,29 @@ def drop_command(
     as_json: bool,
 ) -> int:
     """Drop snapshots of DIR. To free their space, run "weakfs compact" afterwards."""
-    from weakfs.cli.directories import open_directory
+    from weakfs.cli.directories import open_directory, short_ids
 
     if bool(snapshots) == (keep_last is not None):
         raise usage("cannot drop snapshots: none is named; name some, or give --keep-last N; see: weakfs snapshots DIR")
     if tagged and keep_last is None:
         raise usage("cannot use --tagged with names: a named snapshot is dropped whatever its tag; omit --tagged")
     files = open_directory(directory, store=store, read_only=True)
-    dropped, kept, short = _selected(files, snapshots, keep_last, tagged=tagged, foreign=foreign)
+    dropped, kept, damaged = _selected(files, snapshots, keep_last, tagged=tagged, foreign=foreign)
+    short = short_ids(files.store)
     out = Output(finish_unread=True)
-    for one in dropped:
+    for snapshot_id, one in dropped.items():
         if not dry_run:
             with as_failure(f"drop snapshots of {files.root!r}"):
-                files.store.drop(one.snapshot_id)
+                files.store.drop(snapshot_id)
         if as_json:
-            out.record(type="would_drop" if dry_run else "dropped", **described(one))
+            fields = {"id": snapshot_id} if one is None else described(one)
+            out.record(type="would_drop" if dry_run else "dropped", **fields)
         else:
-            tag = "" if one.tag is None else f"  {shown(one.tag)}"
-            out.line(("would drop" if dry_run else "dropped", "bold"), " ", (short[one.snapshot_id], "yellow"), tag)
+            about = "(damaged)" if one is None else shown(one.tag or "")
+            what = ("would drop" if dry_run else "dropped", "bold")
+            out.line(what, " ", (short[snapshot_id], "yellow"), about and f"  {about}")
+    for snapshot_id, cause in damaged.items():
+        warn(f"kept {short[snapshot_id]}, which is damaged: {cause}")
     if as_json:
         return DONE
     if not dropped:
@@ -175,23 +195,24 @@ def drop_command(
 
 def _selected(
     files: HostFilesystem, names: Sequence[str], keep_last: int | None, *, tagged: bool, foreign: bool
-) -> tuple[Sequence[StoredSnapshot], int, Mapping[str, str]]:
-    """Return the snapshots to drop, how many stay only because of their tags, and the short forms of all ids.
+) -> tuple[dict[str, StoredSnapshot | None], int, Mapping[str, str]]:
+    """Return the snapshots to drop by id, how many stay only because of their tags, and why others are damaged.
 
-    Select those named, or all but the last few and the tagged ones; refuse all if any name is wrong.
+    Select those named, whose entries may be damaged (`None`), or all intact ones but the last few and the tagged ones;
+    refuse all if any name is wrong.
     """
-    from weakfs.cli.directories import belongs_to, find, short_ids
+    from weakfs.cli.directories import belongs_to, find, find_id
     from weakfs.snapshots.store.catalogue import all_but_last
 
     with as_failure(f"drop snapshots of {files.root!r}"):
-        every = files.store.list()
-        short = short_ids(every)
+        entries, damaged = files.store.catalogue.readable()
         if keep_last is None:
-            named = (find(files, name, foreign=foreign) for name in names)
-            return tuple({one.snapshot_id: one for one in named}.values()), 0, short
-        own = [one for one in every if belongs_to(files, one)]
+            ids = [find_id(files.store, name) for name in names]
+            return {one: None if one in damaged else find(files, one, foreign=foreign) for one in ids}, 0, {}
+        own = [one for one in entries if belongs_to(files, one)]
         dropped = all_but_last(own, keep_last, drop_tagged=tagged)
-        return dropped, len(all_but_last(own, keep_last, drop_tagged=True)) - len(dropped), short
+        kept = len(all_but_last(own, keep_last, drop_tagged=True)) - len(dropped)
+        return {one.snapshot_id: one for one in dropped}, kept, damaged
 
 
 @click.command("compact")
@@ -265,7 +286,7 @@ def show_taken(out: Output, files: HostFilesystem, taken: StoredSnapshot, *, as_
     if as_json:
         out.record(type="snapshot", **described(taken), root=files.root, store=files.store.path)
         return
-    name = short_ids(files.store.list())[taken.snapshot_id]
+    name = short_ids(files.store)[taken.snapshot_id]
     tag = "" if taken.tag is None else f"  {shown(taken.tag)}"
     what = f"{counted(taken.file_count, 'file')}, {counted(taken.total_size, 'byte')}"
     out.line(("snapshot", "bold"), " ", (name, "yellow"), f"{tag}: {what}")
