@@ -9,6 +9,7 @@ from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.editing.patches.errors import NO_LINES, PatchParseError, malformed, quoted
+from weakfs.editing.patches.formats.other_diffs import COMBINED, is_combined, why_not_unified
 from weakfs.editing.patches.operations import Hunk
 
 GIT = "diff --git "
@@ -92,7 +93,7 @@ class DiffLines:
             line = self.lines[at]
             if self.starts_file(at) or self._ends_mail(at) or line.startswith((*_STARTS, *_TEXT)):
                 return
-            if self._is_fenced and line.startswith("```"):
+            if (self._is_fenced and line.startswith("```")) or why_not_unified(self.lines, at) is not None:
                 return
             end = at if end is None and line.strip() else end
             if line[:1] in ("-", "+"):
@@ -105,6 +106,8 @@ class DiffLines:
 
     def _hunk(self) -> Hunk:
         start = self.at + 1
+        if is_combined(self.lines[self.at]):
+            raise malformed(start, COMBINED)
         found = RANGES.match(self.lines[self.at])
         heading = (self.lines[self.at][found.end() :] if found else _BARE.sub("", self.lines[self.at])).strip()
         self.at += 1

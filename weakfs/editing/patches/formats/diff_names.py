@@ -15,8 +15,8 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)", re.DOTALL)
 _CONTROL = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
-# How diff -N shows a file that does not exist, in any time zone.
-_NEVER = re.compile(r"(?:1970-01-01|1969-12-31) \d\d:\d\d:\d\d(?:\.0+)?(?: [+-]\d{4})?")
+# How diff -N, in any time zone, and Subversion show a file that does not exist.
+_NEVER = re.compile(r"(?:1970-01-01|1969-12-31) \d\d:\d\d:\d\d(?:\.0+)?(?: [+-]\d{4})?|\((?:nonexistent|revision 0)\)")
 
 
 def unquoted(text: str) -> str | None:
@@ -38,7 +38,7 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def name_and_time(text: str) -> tuple[str | None, bool]:
-    """Parse the text after `---` or `+++`: the name, and whether the time says that there is no such file."""
+    """Parse the text after `---` or `+++`: the name, and whether the time or revision is that of a missing file."""
     if text.startswith('"'):
         found = _QUOTED.match(text)
         return (None, False) if found is None else (_plain(found[1]), False)
@@ -76,6 +76,7 @@ def _without_prefix(old: str, new: str) -> str | None:
 
 def paths_of(old: str, new: str) -> tuple[str, str]:
     """Remove the prefixes from two names, if they have them; one of them may be `/dev/null`."""
+    old, new = old.replace("\\", "/"), new.replace("\\", "/")
     prefixed = (old[:2], new[:2]) in _PREFIXES
     if prefixed or (new == NOTHING and old[:2] == "a/") or (old == NOTHING and new[:2] == "b/"):
         return (old if old == NOTHING else old[2:]), (new if new == NOTHING else new[2:])

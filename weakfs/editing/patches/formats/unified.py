@@ -8,10 +8,11 @@ from collections.abc import Callable
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
+from weakfs.editing.patches.errors import malformed, quoted
 from weakfs.editing.patches.formats.diff_hunks import GIT, RANGES, DiffLines
 from weakfs.editing.patches.formats.diff_names import NOTHING, both_names, name_and_time, paths_of, unquoted
 from weakfs.editing.patches.formats.envelope import dedented
+from weakfs.editing.patches.formats.other_diffs import BINARY, SUBMODULE_CHANGED, why_no_diff, why_not_unified
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
@@ -48,8 +49,8 @@ def parse_unified(text: str) -> tuple[Operation, ...]:
         )
     if not operations and begins_diff and "\\n" in lines[begin]:
         raise malformed(begin + 1, "its line breaks are written as \\n; write them as line breaks")
-    if not operations and any(line.rstrip() == "***************" for line in lines):
-        raise malformed(1, "it is a context diff; send a unified diff, as git diff and diff -u write it")
+    if not operations and (problem := why_no_diff(lines)) is not None:
+        raise malformed(*problem)
     if not operations:
         raise malformed(1, "there is no diff in it; start with '--- a/path' and '+++ b/path', then '@@ -1,3 +1,4 @@'")
     return tuple(operations)
@@ -94,12 +95,10 @@ class _Reader(DiffLines):
                 found.append(self._git())
             elif self.starts_file(self.at):
                 found.append(self._plain())
-            elif line.startswith(("diff --cc ", "diff --combined ")):
-                raise malformed(self.at + 1, "a combined diff of a merge cannot be applied; diff against one parent")
             elif RANGES.match(line):
                 raise malformed(self.at + 1, "a hunk without a file; write '--- a/path' and '+++ b/path' above it")
-            elif line.startswith("Binary files ") and line.rstrip().endswith(" differ"):
-                raise self._binary()
+            elif (why := why_not_unified(self.lines, self.at)) is not None:
+                raise malformed(self.at + 1, why)
             else:
                 if foreign is None and (_V4A.match(line) or looks_like_search_replace(line)):
                     foreign = self.at
@@ -107,9 +106,6 @@ class _Reader(DiffLines):
         if found and foreign is not None:
             raise malformed(foreign + 1, f"{quoted(self.lines[foreign])} is not of a diff; send it on its own")
         return found
-
-    def _binary(self) -> PatchParseError:
-        return malformed(self.at + 1, "it changes a binary file, and only text can be patched; write that file whole")
 
     # Headers
 
@@ -129,7 +125,7 @@ class _Reader(DiffLines):
                 header.hunks = self.hunks()
                 break
             if line.startswith(("Binary files ", "GIT binary patch")):
-                raise self._binary()
+                raise malformed(self.at + 1, BINARY)
             if not self._extended(header, line):
                 break
             self.at += 1
@@ -158,7 +154,7 @@ class _Reader(DiffLines):
             raise malformed(self.at + 1, f"{quoted(text)} is not a mode; write one such as 100644")
         mode = int(text, 8)
         if mode & KIND == SUBMODULE:
-            raise malformed(self.at + 1, "it changes a submodule, which is not a file; leave it out")
+            raise malformed(self.at + 1, SUBMODULE_CHANGED)
         return mode
 
     def _name(self, text: str) -> str:
@@ -170,7 +166,7 @@ class _Reader(DiffLines):
         return name
 
     def _two_names(self) -> tuple[str, str, bool, bool]:
-        """Parse the names in the `---` and `+++` lines, and whether each stands for a missing file."""
+        """Parse the names in the `---` and `+++` lines, and whether the text after each says that there is no file."""
         old, never_was = name_and_time(self.lines[self.at].removeprefix("--- "))
         new, is_gone = name_and_time(self.lines[self.at + 1].removeprefix("+++ "))
         for number, name in enumerate((old, new), self.at + 1):
@@ -178,16 +174,19 @@ class _Reader(DiffLines):
                 raise malformed(number, f"{quoted(self.lines[number - 1])} names no file; write a path after it")
         assert old is not None
         assert new is not None
-        return old, new, never_was or old == NOTHING, is_gone or new == NOTHING
+        return old, new, never_was, is_gone
 
     def _plain(self) -> Operation:
         header = _Header(self.at + 1, False)
-        old, new, header.is_new, header.is_deleted = self._two_names()
-        if header.is_new and header.is_deleted:
+        old, new, never_was, is_gone = self._two_names()
+        if old == new == NOTHING:
             raise malformed(self.at + 1, "neither name is a file; name at least one")
         header.names = old, new
         self.at += 2
         header.hunks = self.hunks()
+        # Files of reproducible builds have the time of a missing file; only those without lines are missing.
+        header.is_new = old == NOTHING or (never_was and _is_empty(header.hunks, "-"))
+        header.is_deleted = new == NOTHING or (is_gone and not header.is_new and _is_empty(header.hunks, "+"))
         return self._operation(header)
 
     # The resulting operations
@@ -238,6 +237,11 @@ class _Reader(DiffLines):
             header.is_link,
             from_before=True,
         )
+
+
+def _is_empty(hunks: list[Hunk], mark: str) -> bool:
+    """Return whether all lines of a file are in hunks without any that is kept or has this mark."""
+    return not any(line[0] in (" ", mark) for hunk in hunks for line in hunk.lines)
 
 
 def _adds_to_nothing(header: _Header, old: str, new: str) -> bool:

@@ -64,7 +64,7 @@ def _no_beginning(lines: list[str], at: int) -> PatchParseError:
     remedy = f"start it with {BEGIN!r}"
     if BEGIN in lines[at] and "\\n" in lines[at]:
         remedy += ", and write its line breaks as line breaks, not as \\n"
-    if lines[at].startswith(("diff --git ", "--- ", "Index: ", "@@ -")):
+    if lines[at].startswith(("diff -", "--- ", "Index: ", "@@ -")):
         remedy = f"it looks like a unified diff: apply it with patch_format='unified', or {remedy}"
     if looks_like_search_replace("\n".join(lines)):
         remedy = f"these are SEARCH/REPLACE blocks: apply them with patch_format='search_replace', or {remedy}"
