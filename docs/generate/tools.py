@@ -148,7 +148,7 @@ def page() -> str:
 def _page() -> Iterator[str]:
     schemas = {str(row["name"]): row["inputSchema"] for row in _toolset().definitions("mcp")}
     examples = {example.tool: example for example in EXAMPLES}
-    yield "The calls below are made while this page is built, each on a new session that holds these files:\n"
+    yield "The calls below are made while this page is built, each in a new session that holds these files:\n"
     for path, content in FILES.items():
         yield f"`{path}`\n"
         yield fenced(content)
@@ -158,7 +158,7 @@ def _page() -> Iterator[str]:
     yield "`PROCESS_TOOLS` are not default tools; see [Run commands](../howto/commands-and-sandbox.md).\n"
     yield from _more(PROCESS_TOOLS)
     yield "## Python\n"
-    yield "`weakfs.tools.handlers.eval_tool` is not a default tool. It runs Python where `shell` runs commands.\n"
+    yield "`weakfs.tools.handlers.eval_tool` is not a default tool. It runs Python code instead of shell commands.\n"
     yield from _more((eval_tool(),))
     yield "## Undo\n"
     yield "`HISTORY_TOOLS` are not default tools; see [Undo, revert and restore](../howto/undo.md).\n"
@@ -193,7 +193,7 @@ def _head(tool: Tool, schema: object, level: str) -> Iterator[str]:
     yield "Description for the model:\n"
     yield fenced(tool.description)
     kind = "It changes nothing." if tool.read_only else "It changes files."
-    yield f"{kind} For a [policy](../howto/policies-and-capabilities.md), it is the operation `{tool.operation}`."
+    yield f"{kind} A [policy](../howto/policies-and-capabilities.md) calls it the operation `{tool.operation}`."
     if tool.aliases:
         names = ", ".join(f"`{alias}` for `{name}`" for alias, name in sorted(tool.aliases.items()))
         yield f"A call may also use {names}."
