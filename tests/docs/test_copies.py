@@ -31,7 +31,7 @@ def out(tmp_path: Path) -> Path:
 def test_llms_txt_links_to_a_copy_of_every_page(out: Path) -> None:
     lines = (out / "llms.txt").read_text().splitlines()
     assert lines[0] == "# weakfs"
-    assert lines[2].startswith("> The filesystem that an agent runtime embeds")
+    assert lines[2].startswith("> weakfs is the filesystem that an agent runtime embeds")
     links = [line.partition("](")[2].partition(")")[0] for line in lines if line.startswith("- ")]
     assert links == [
         "tutorial/agent.md",
