@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from weakfs.history.forgetting.forget import Forgetting, forget
     from weakfs.history.git_export.export import ExportReport, export_git
     from weakfs.history.git_export.repository import ExportRefused
+    from weakfs.history.git_import.foreign_repository import ImportRefused
     from weakfs.history.git_import.import_git import ImportReport, import_git
-    from weakfs.history.git_import.objects import ImportRefused
     from weakfs.history.git_import.tree_changes import SkippedEntry
     from weakfs.history.retention.policy import Holder, PruneReport, Retention
     from weakfs.history.retention.prune import prune
@@ -50,7 +50,7 @@ __getattr__, __dir__ = lazy_names(
         "git_export.export": "ExportReport export_git",
         "git_export.repository": "ExportRefused",
         "git_import.import_git": "ImportReport import_git",
-        "git_import.objects": "ImportRefused",
+        "git_import.foreign_repository": "ImportRefused",
         "git_import.tree_changes": "SkippedEntry",
         "retention.policy": "Holder PruneReport Retention",
         "retention.prune": "prune",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -304,6 +305,90 @@ def test_nothing_in_the_repository_is_executed(tmp_path: Path) -> None:
     assert not mark.exists()
     assert [(one.path, one.reason) for one in report.skipped] == [("/a.txt", "its contents are missing")]
     assert list(files_in(session)) == [".gitattributes"]
+
+
+def small_repository(tmp_path: Path) -> Path:
+    writer = Writer(tmp_path / "one.git")
+    writer.commit({b"a": (FILE, b"text")})
+    return writer.finish()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "HEAD",
+        "config",
+        "packed-refs",
+        "shallow",
+        "refs/heads/other",
+        "objects/ab/cdef",
+        "objects/info/commit-graph",
+        "objects/info/alternates",
+    ],
+)
+def test_a_fifo_in_the_place_of_a_file_is_refused_without_waiting(tmp_path: Path, name: str) -> None:
+    path = small_repository(tmp_path) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(ImportRefused, match=re.escape(str(path))):
+        imported(tmp_path / "one.git")
+
+
+@pytest.mark.parametrize(
+    "name", ["commondir", "config.worktree", "info/grafts", "info/attributes", "index", "included"]
+)
+def test_files_of_a_repository_that_an_import_does_not_need_are_not_read(tmp_path: Path, name: str) -> None:
+    repository = small_repository(tmp_path)
+    git(repository, "config", "include.path", str(repository / "included"))
+    git(repository, "config", "core.worktree", str(tmp_path))
+    git(repository, "config", "core.repositoryFormatVersion", "1")
+    git(repository, "config", "extensions.worktreeConfig", "true")
+    (repository / name).parent.mkdir(exist_ok=True)
+    (repository / name).unlink(missing_ok=True)
+    os.mkfifo(repository / name)
+    session, report = imported(repository)
+    assert (report.commits, report.is_exact) == (1, True)
+    assert list(files_in(session)) == ["a"]
+
+
+def test_objects_and_refs_outside_of_a_repository_are_not_read(tmp_path: Path) -> None:
+    repository = small_repository(tmp_path)
+    git(tmp_path, "clone", "-q", "--bare", "--shared", str(repository), "shared.git")
+    with pytest.raises(ImportRefused, match=r"needs the objects of another repository.*alternates"):
+        imported(tmp_path / "shared.git")
+    for name in ("objects", "refs"):
+        linked = tmp_path / f"linked-{name}.git"
+        git(tmp_path, "clone", "-q", "--bare", "--no-local", str(repository), str(linked))
+        (linked / name).rename(tmp_path / name)
+        (linked / name).symlink_to(tmp_path / name)
+        with pytest.raises(ImportRefused, match="is a symbolic link; clone the repository first"):
+            imported(linked)
+
+
+@pytest.mark.parametrize(("name", "value"), [("objectFormat", "md5"), ("refStorage", "table")])
+def test_a_repository_of_an_unknown_format_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    repository = small_repository(tmp_path)
+    with (repository / "config").open("a") as config:
+        config.write(f"[extensions]\n\t{name} = {value}\n")
+    with pytest.raises(ImportRefused, match=f"its extensions.{name} is '{value}'"):
+        imported(repository)
+
+
+def test_a_malformed_configuration_is_named(tmp_path: Path) -> None:
+    repository = small_repository(tmp_path)
+    (repository / "config").write_text("[[[\n")
+    with pytest.raises(ImportRefused, match=r"one\.git': 'git config' failed .*bad config line 1"):
+        imported(repository)
+
+
+def test_a_repository_with_sha_256_ids_is_imported(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--object-format=sha256", "--initial-branch=main", "two")
+    (tmp_path / "two" / "a").write_text("text")
+    git(tmp_path / "two", "add", "a")
+    git(tmp_path / "two", "-c", "user.name=Ann", "-c", "user.email=ann@example.org", "commit", "-q", "-m", "first")
+    session, report = imported(tmp_path / "two")
+    assert (report.commits, len(report.head), list(files_in(session))) == (1, 64, ["a"])
 
 
 def _remove_object(repository: Path, object_id: str) -> None:

@@ -14,15 +14,15 @@ from attrs import field
 from weakfs.class_decorators import define, frozen
 from weakfs.filesystem.limits import Limits
 from weakfs.history.git_import.commit_calls import GitCommit, call_of
+from weakfs.history.git_import.foreign_repository import ForeignRepository, ImportRefused, opened
 from weakfs.history.git_import.lines import Line, main_line
-from weakfs.history.git_import.objects import ImportRefused, Objects
+from weakfs.history.git_import.objects import Objects
 from weakfs.history.git_import.tree_changes import Changes, SkippedEntry
 from weakfs.history.ref_names import ref_part
 from weakfs.reducers import FileTree
 from weakfs.reducers.events import FileWritten
 from weakfs.session import Session
 from weakfs.session.session import checked_session
-from weakfs.snapshots.git import command
 
 # A stored session takes a checkpoint after this many bytes of contents, to read old contents from its storage instead
 # of holding them in memory.
@@ -70,22 +70,30 @@ def import_git(
     every merge is recorded as a merge, nothing was skipped, ids are SHA-1, and no commit has a signature or an
     encoding.
 
-    No code of the repository runs, neither hooks nor filters, and nothing is fetched. Submodules, files larger than
-    `max_file_size`, and names that are reserved for git or cannot be paths are left out and reported.
+    No code of the repository runs, its configuration is not used, nothing is fetched, and nothing outside its git
+    directory is read. Submodules, files larger than `max_file_size`, and names that are reserved for git or cannot be
+    paths are left out and reported.
 
-    Raises `ImportRefused` if `repository` is not a repository or is damaged, and `ValueError` if the session is not
-    new. After an exception the session may hold a part of the history, so discard it. During the import, a session in
-    storage holds the contents of about its last 5,000 records in memory; a session in memory holds all contents.
+    Raises `ImportRefused` if `repository` is not a repository, is damaged, or needs the objects of another one, and
+    `ValueError` if the session is not new. After an exception the session may hold a part of the history, so discard
+    it. During the import, a session in storage holds the contents of about its last 5,000 records in memory; a session
+    in memory holds all contents.
     """
     if not checked_session(session).is_new:
         raise ValueError(f"cannot import into session {session.session_id!r}: it has records; pass a new session")
-    git_dir = _git_dir(Path(repository).absolute())
-    refs = _refs(git_dir)
-    ref = _branch(git_dir, branch, refs)
-    with Objects(git_dir) as objects, _clock(session) as clock:
+    with opened(_git_dir(Path(repository).absolute())) as found:
+        return _imported(found, session, branch, max_file_size)
+
+
+def _imported(
+    repository: ForeignRepository, session: Session, branch: str | None, max_file_size: int | None
+) -> ImportReport:
+    refs = _refs(repository)
+    ref = _branch(repository, branch, refs)
+    with Objects(repository) as objects, _clock(session) as clock:
         tips = objects.peeled({**refs, ref: refs[ref]})
         if ref not in tips:
-            raise ImportRefused(f"cannot import {str(repository)!r}: its branch {ref!r} has no commit")
+            raise ImportRefused(f"cannot import {repository.path!r}: its branch {ref!r} has no commit")
         parents: dict[str, tuple[str, ...] | None] = {}
 
         def parents_of(object_id: str) -> tuple[str, ...] | None:
@@ -98,7 +106,7 @@ def import_git(
         tags = {name: tip for name, tip in tips.items() if name.startswith("refs/tags/")}
         work = _Import(objects, clock, max_file_size, _by_commit(tags))
         work.record(session, line, None)
-    total = _count(git_dir, tips[ref])
+    total = _count(repository, tips[ref])
     done = {*line.commits}
     others = (name for name in refs if name != ref and (name not in tips or not _is_done(name, tips[name], line, done)))
     flattened = max(total - line.size, 0)
@@ -228,29 +236,29 @@ def _git_dir(folder: Path) -> str:
     raise ImportRefused(f"cannot import {str(folder)!r}: it is not a git repository; name its folder")
 
 
-def _refs(git_dir: str) -> dict[str, str]:
+def _refs(repository: ForeignRepository) -> dict[str, str]:
     form = "%(objectname) %(refname)"
-    found = command.run(git_dir, "for-each-ref", f"--format={form}", "refs/heads", "refs/tags", isolated=True)
+    found = repository.run("for-each-ref", f"--format={form}", "refs/heads", "refs/tags")
     rows = (line.partition(" ") for line in found.decode("utf-8", "backslashreplace").splitlines())
     return {name: object_id for object_id, _, name in rows}
 
 
-def _branch(git_dir: str, wanted: str | None, refs: dict[str, str]) -> str:
+def _branch(repository: ForeignRepository, wanted: str | None, refs: dict[str, str]) -> str:
     """Return the ref of the branch."""
     known = [name.removeprefix("refs/heads/") for name in refs if name.startswith("refs/heads/")]
     if wanted is None:
-        marked = command.run(git_dir, "for-each-ref", "--format=%(HEAD)%(refname)", "refs/heads", isolated=True)
+        marked = repository.run("for-each-ref", "--format=%(HEAD)%(refname)", "refs/heads")
         for line in marked.decode("utf-8", "backslashreplace").splitlines():
             if line.startswith("*"):
                 return line[1:]
-        raise ImportRefused(f"cannot import {git_dir!r}: its HEAD is not on a branch; name one of {known[:10]}")
+        raise ImportRefused(f"cannot import {repository.path!r}: its HEAD is not on a branch; name one of {known[:10]}")
     if f"refs/heads/{wanted}" not in refs:
-        raise ImportRefused(f"cannot import {git_dir!r}: there is no branch {wanted!r}; it has {known[:10]}")
+        raise ImportRefused(f"cannot import {repository.path!r}: there is no branch {wanted!r}; it has {known[:10]}")
     return f"refs/heads/{wanted}"
 
 
-def _count(git_dir: str, tip: str) -> int:
-    return int(command.run(git_dir, "rev-list", "--count", tip, isolated=True))
+def _count(repository: ForeignRepository, tip: str) -> int:
+    return int(repository.run("rev-list", "--count", tip))
 
 
 def _by_commit(tags: dict[str, str]) -> dict[str, list[str]]:

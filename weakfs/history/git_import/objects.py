@@ -11,17 +11,12 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 from weakfs.class_decorators import define, frozen
-from weakfs.errors import WeakfsError
 from weakfs.history.git_import.commit_calls import GitCommit
-from weakfs.snapshots.git import command
+from weakfs.history.git_import.foreign_repository import ForeignRepository, ImportRefused
 
 # Larger commits and trees (in bytes) are refused: real ones are far smaller, and a tree is read as a whole.
 MOST = 64 << 20
 _PIECE = 1 << 20
-
-
-class ImportRefused(WeakfsError, ValueError):
-    """A repository cannot be imported."""
 
 
 @frozen
@@ -40,9 +35,8 @@ class _CatFile:
     out: IO[bytes]
 
     @classmethod
-    def started(cls, git_dir: str, option: str) -> _CatFile:
-        pipe = subprocess.PIPE
-        process = command.start(git_dir, "cat-file", option, stdin=pipe, stdout=pipe, isolated=True)
+    def started(cls, repository: ForeignRepository, option: str) -> _CatFile:
+        process = repository.start("cat-file", option)
         return cls(process, os.fdopen(os.dup(cast("IO[bytes]", process.stdout).fileno()), "rb"))
 
     def close(self) -> None:
@@ -64,10 +58,10 @@ class _CatFile:
 class Objects:
     """The objects of a repository; a context manager. Missing ones are never fetched from elsewhere."""
 
-    def __init__(self, git_dir: str) -> None:
-        self.git_dir = git_dir
-        self._sizes = _CatFile.started(git_dir, "--batch-check")
-        self._contents = _CatFile.started(git_dir, "--batch")
+    def __init__(self, repository: ForeignRepository) -> None:
+        self.git_dir = repository.path
+        self._sizes = _CatFile.started(repository, "--batch-check")
+        self._contents = _CatFile.started(repository, "--batch")
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.history.git_import.objects import ImportRefused, Objects, TreeEntry
+from weakfs.history.git_import.foreign_repository import ImportRefused
+from weakfs.history.git_import.objects import Objects, TreeEntry
 from weakfs.reducers import FileTree
 from weakfs.reducers.events import EntryDeleted, FileWritten, LinkMade, ModeChanged
 from weakfs.reducers.tree import name_escaping as names

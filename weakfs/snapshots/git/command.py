@@ -28,8 +28,6 @@ OPTIONS = (
     "-c",
     "core.packedRefsTimeout=10000",
 )
-# The environment for a foreign repository: an empty list of protocols allows none.
-ISOLATED = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_GRAFT_FILE": os.devnull, "GIT_ATTR_NOSYSTEM": "1"}
 # How much of git's error output a message quotes, from its beginning and from its end, in characters.
 QUOTED = 300
 
@@ -74,14 +72,11 @@ def start(
     stdout: int | None = None,
     stderr: int | IO[bytes] = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
-    isolated: bool = False,
     objects: str | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a git command on a repository, in its own process session: interrupts reach only us, and we stop it.
 
-    `objects` is the directory of its objects if they are not in `git_dir`. `isolated` is for a foreign repository: its
-    grafts are ignored, and no transport may run, since a missing object would otherwise be fetched by a command that
-    its configuration names.
+    `objects` is the directory of its objects if they are not in `git_dir`.
     """
     try:
         return subprocess.Popen(
@@ -89,9 +84,7 @@ def start(
             stdin=stdin or subprocess.DEVNULL,
             stdout=stdout or subprocess.DEVNULL,
             stderr=stderr,
-            env=environment(git_dir)
-            | (ISOLATED if isolated else {})
-            | ({"GIT_OBJECT_DIRECTORY": objects} if objects is not None else {}),
+            env=environment(git_dir) | ({"GIT_OBJECT_DIRECTORY": objects} if objects is not None else {}),
             cwd="/",
             bufsize=0,
             pass_fds=pass_fds,
@@ -106,7 +99,6 @@ def run(
     *arguments: str,
     given: bytes = b"",
     pass_fds: Sequence[int] = (),
-    isolated: bool = False,
     objects: str | None = None,
 ) -> bytes:
     """Run a git command to completion and return its output. Raises the error of `failure` if it fails."""
@@ -118,7 +110,6 @@ def run(
         stdout=pipe,
         stderr=pipe,
         pass_fds=pass_fds,
-        isolated=isolated,
         objects=objects,
     )
     with process:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
 from weakfs.platforms import NOT_A_REGULAR_FILE
@@ -32,7 +32,9 @@ SUFFIX = ".git"
 
 
 @contextmanager
-def private_git_dir(repository: str, folder: str, configuration: bytes) -> Generator[str]:
+def private_git_dir(
+    repository: str, folder: str, configuration: bytes, *, shared: Sequence[str] = SHARED
+) -> Generator[str]:
     """Yield a git directory with a configuration and the refs of a repository, whose objects `check_objects` accepts.
 
     It is created in `folder`, which is created if it is missing. Raise `StoreDamaged` naming what is not a file.
@@ -41,7 +43,7 @@ def private_git_dir(repository: str, folder: str, configuration: bytes) -> Gener
         disk.make_folder(folder)
     with temporary_git_dir(repository, folder) as made:
         with writing(repository):
-            _make(made, repository, configuration)
+            _make(made, repository, configuration, shared)
         yield made
 
 
@@ -58,12 +60,12 @@ def temporary_git_dir(repository: str, folder: str) -> Generator[str]:
         os.close(lock)
 
 
-def _make(made: str, repository: str, configuration: bytes) -> None:
+def _make(made: str, repository: str, configuration: bytes, names: Sequence[str]) -> None:
     os.mkdir(made, 0o700)
     for name, content in (("HEAD", _head(repository)), ("config", configuration)):
         with open(os.path.join(made, name), "xb") as stream:
             stream.write(content)
-    for name in SHARED:
+    for name in names:
         shared = os.path.join(repository, name)
         check = _check_file if name == PACKED_REFS else check_files
         check(repository, shared, LARGEST)
