@@ -9,6 +9,7 @@ from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.patches.line_search.equivalences import FOLDS
 from weakfs.editing.patches.line_search.line_index import LineIndex, Run, spliced
 from weakfs.editing.patches.line_search.text_search import TextPiece, TextSearch, text_of, text_pieces, with_pieces
+from weakfs.editing.patches.operations import Hunk
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -23,7 +24,8 @@ class Document:
     not part of the first line. If the text does not end with a newline, its last line gets the `\\r` of the line before
     it, so that another line can follow; `text` omits it, unless the text itself `ends_in_return`. If `has_returns` is
     false, there is no carriage return in any line. If lines were replaced by a single call, `pieces` are what it
-    replaced in the text that was `given`, without its byte order mark.
+    replaced in the text that was `given`, without its byte order mark. `update_before` are the hunks
+    of the last update, and where they were.
 
     The text is split when a line is first needed by itself: splitting takes a third of the time of a small patch, and
     lines that match exactly can be found and replaced in the text.
@@ -43,6 +45,7 @@ class Document:
         "is_changed",
         "is_marked",
         "pieces",
+        "update_before",
     )
 
     def __init__(self, text: str) -> None:
@@ -64,6 +67,7 @@ class Document:
         self._searches_left = MOST_TEXT_SEARCHES
         self.is_changed = False
         self.pieces: Iterable[TextPiece] | None = None
+        self.update_before: Sequence[tuple[int, Hunk]] = ()
 
     @property
     def lines(self) -> list[str]:

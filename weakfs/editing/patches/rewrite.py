@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from operator import itemgetter
 
@@ -36,13 +37,46 @@ def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, mos
     shows_mark = is_diff and any(_has_mark(hunk) for hunk in hunks)
     if shows_mark:
         document.show_mark()
+    earlier = () if takes_first else document.update_before
     try:
-        places = _places(document, _unmarked(document, hunks), takes_first, most_failures)
+        places = _places(document, _unmarked(document, hunks), takes_first, most_failures, Repeats(earlier))
         _change(document, places)
     finally:
         if shows_mark:
             document.hide_mark()
+    document.update_before = [(place.at, place.hunk) for place in places]
     return tuple(places)
+
+
+class Repeats:
+    """The hunks of the previous update of a document, to refuse one that is given again for the same place.
+
+    An update in between may have undone what they changed, so the ones before it do not count.
+    """
+
+    def __init__(self, earlier: Sequence[tuple[int, Hunk]]) -> None:
+        # For the lines of a hunk: where their first change begins, where the hunk ends, and its line in the patch.
+        self._known: dict[tuple[str, ...], list[tuple[int, int, int]]] = {}
+        shift = 0
+        for first, hunk in sorted([(_first_change(at, hunk), hunk) for at, hunk in earlier], key=itemgetter(0)):
+            first += shift
+            self._known.setdefault(hunk.lines, []).append((first, first + len(hunk.new), hunk.line))
+            shift += len(hunk.new) - len(hunk.old)
+
+    def check(self, place: Place) -> None:
+        """Raise `Misfit` if an earlier hunk added the same lines where this one would add them. O(log hunks)."""
+        known = self._known.get(place.hunk.lines)
+        if known is None or not place.hunk.runs:
+            return
+        first = _first_change(place.at, place.hunk)
+        nearest = bisect_right(known, first, key=itemgetter(0)) - 1
+        if nearest >= 0 and first <= known[nearest][1]:
+            what = f"the hunk on line {known[nearest][2]} of the patch is the same, at the same place, and was applied"
+            raise Misfit(f"{what} already; leave one of them out", is_all=True)
+
+
+def _first_change(at: int, hunk: Hunk) -> int:
+    return at + (hunk.runs[0][0] if hunk.runs else 0)
 
 
 def _has_mark(hunk: Hunk) -> bool:
@@ -61,7 +95,9 @@ def _unmarked(document: Document, hunks: Sequence[Hunk]) -> Sequence[Hunk]:
     ]
 
 
-def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_failures: int) -> list[Place]:
+def _places(
+    document: Document, hunks: Sequence[Hunk], takes_first: bool, most_failures: int, repeats: Repeats
+) -> list[Place]:
     search = Search(document, Anchors(document, Outline(document)), takes_first)
     places: list[Place] = []
     failures: list[tuple[int, Hunk, Misfit, int]] = []
@@ -70,6 +106,7 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
         check_interrupted()
         try:
             place = reindented(document, search.place(hunk))
+            repeats.check(place)
             same = known.setdefault((place.at, place.hunk.lines), number)
             if same != number and not takes_first:
                 raise Misfit(f"hunk {same + 1} is the same, at the same place; leave one of them out", is_all=True)
