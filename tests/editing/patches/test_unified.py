@@ -378,6 +378,17 @@ def test_several_places_near_the_stated_line_are_refused_unless_the_heading_deci
     assert fs.read("/a").content == "def f():\n    x\n\ndef g():\n    y\n"
 
 
+def test_a_near_place_that_fits_loosely_and_a_far_one_exactly_are_refused_unless_the_heading_decides() -> None:
+    lines = ["-"] * 40
+    lines[5:7], lines[30:32] = ["def f():", "    x"], ["def g():", "  x"]
+    content = "\n".join(lines) + "\n"
+    with pytest.raises(HunkRejected, match="several places, at lines 7, 32"):
+        apply(filesystem(a=content), diff_of("@@ -9 +9 @@\n-  x\n+  y\n"))
+    fs = filesystem(a=content)
+    apply(fs, diff_of("@@ -9 +9 @@ def f():\n-  x\n+  y\n"))
+    assert fs.read("/a").content == content.replace("    x", "    y")
+
+
 def test_context_without_its_mark_is_accepted_if_it_matches_exactly() -> None:
     fs = filesystem(a="a\nb\nc\n")
     apply(fs, diff_of("@@ -1,3 +1,3 @@\na\n-b\n+B\nc\n"))

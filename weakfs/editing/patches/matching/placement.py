@@ -349,7 +349,8 @@ class Search:
     def _near(self, hunk: Hunk, stated: int) -> Place:
         """Find a hunk at the line that a diff names, or else at the place that is clearly nearest to it.
 
-        The line is assumed to be as far off as that of the previous hunk.
+        The line is assumed to be as far off as that of the previous hunk. If the nearest place fits only loosely and
+        another one exactly, it is in doubt which is meant.
         """
         if hunk.at_end:
             return self._at_end(hunk)
@@ -368,8 +369,11 @@ class Search:
         if not levels:
             raise Misfit(self._why_not_free(hunk))
         at, *others = sorted(levels, key=lambda at: (abs(at - expected), levels[at], at))
-        if others and not self.takes_first and abs(others[0] - expected) <= CLEARLY * abs(at - expected):
-            at = self._under_heading(hunk, levels)
+        if others and not self.takes_first:
+            is_clearly_nearest = abs(others[0] - expected) > CLEARLY * abs(at - expected)
+            is_less_exact = levels[at] > TRAILING_BLANKS and any(levels[other] <= TRAILING_BLANKS for other in others)
+            if not is_clearly_nearest or is_less_exact:
+                at = self._under_heading(hunk, levels)
         named = self.anchors.named(hunk.anchors)[:1]
         headed = list(self.document.places(named, TRAILING_BLANKS, 0)) if named else []
         if len(headed) == 1 and not self.anchors.outline.contains(headed[0], at):
