@@ -146,12 +146,17 @@ def test_reading_between_the_keyframes_of_a_file_adds_no_others(path: Path) -> N
     assert not loaded._parts()[1].past.made
 
 
-def test_a_slice_installed_after_loading_is_reduced_from_the_first_record(path: Path) -> None:
+def test_a_slice_installed_after_loading_does_not_see_the_records_of_the_file(path: Path) -> None:
     loaded = Session.load(path, registry=REGISTRY.with_types(Seen))
     loaded.install(Seen, initial=Seen())
     loaded[Seen].register(Noted, lambda value, _: Seen(value.count + 1))
+    loaded.dispatch(Noted("after loading"))
+    loaded.dispatch(Noted("after loading"))
 
-    assert loaded.at(RECORDS - 2)[Seen].latest() == Seen(RECORDS // 2 - 1)
+    found = [loaded.at(seq)[Seen].latest() for seq in (0, 2, RECORDS - 2, RECORDS, RECORDS + 1, RECORDS + 2)]
+    assert found == [Seen(0), Seen(0), Seen(0), Seen(0), Seen(1), Seen(2)]
+    loaded.rollback(RECORDS - 2)
+    assert loaded[Seen].latest() == Seen(0)
 
 
 @pytest.mark.sampled(by_rule=True)

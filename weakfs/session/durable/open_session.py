@@ -162,7 +162,7 @@ def _opened(session: S, store: EventStore, options: Options, lease: HeldLease | 
     log, reader, read = yield from _read_stored(session, store, options.max_expansion)
     line = reader.line
     if read and line.seq:
-        line.past = evolve(line.past, slices=frozenset(reader.rules.specs))
+        line.past = evolve(line.past, loaded=line.seq, slices=frozenset(reader.rules.specs))
         line.forget_keyframes(line.past.lasting)
     session._set_parts(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
     log.head, log.externals, log.lease = read or log.head, line.externals, lease

@@ -97,7 +97,9 @@ class LoadedDocument:
             rows=rows,
             base=before,
             snapshots=SnapshotTable.of(snapshots.values()),
-            past=Past(slices=frozenset(self.rules.specs), tags=frozenset(self._records.tags)),
+            past=Past(
+                loaded=dropped + len(rows), slices=frozenset(self.rules.specs), tags=frozenset(self._records.tags)
+            ),
         )
         line.pack_loaded()
         line.forget_keyframes(self._keyframes(fields.take("checkpoints", list, default=[]), line))

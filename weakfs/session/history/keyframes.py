@@ -160,7 +160,7 @@ class Keyframes:
             self.wakes_at,
         )
 
-    def thinned_with(self, mark: Mark, rows: Log[Any], base: Mark, boundaries: Iterable[int] = ()) -> Keyframes:
+    def thinned_with(self, mark: Mark, rows: Log[Any], base: Mark) -> Keyframes:
         """Add a keyframe and thin out the others. `rows` are the records after `base`."""
         made = self
         if made.draft is not None and mark.seq - made.draft.seq >= PATIENCE:
@@ -170,13 +170,13 @@ class Keyframes:
         if draft is None and mark.seq >= made.due(base):
             draft = Draft(mark.seq, made._changes(mark, rows, base))
         now = mark.seq // STRETCH
-        protected = {*boundaries} if draft is None else {*boundaries, draft.seq}
+        drafted = None if draft is None else draft.seq
         remaining: list[Mark] = []
         before = -1
         for old in self.marks:
             stretch = old.seq // STRETCH
             is_near = stretch != before and now - stretch <= min(NEAR, 2 * (stretch & -stretch))
-            if old.seq in protected or is_near:
+            if old.seq == drafted or is_near:
                 remaining.append(old)
             before = stretch
         wakes_at = mark.seq + (STRETCH if draft is None else PACE)

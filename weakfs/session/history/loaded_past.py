@@ -6,7 +6,7 @@ others are made when a moment between them is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attrs import evolve
 from pyrsistent import PMap, pmap
@@ -35,16 +35,32 @@ class Past:
     # The keyframes that came with the records, and, by the number of each, those made after it.
     lasting: Log[PackedMark] = NO_MARKS
     made: PMap[int, Keyframes] = NO_KEYFRAMES
-    # The slices that the keyframes hold, if the records came from a file or storage, with the tags of their events if
-    # these are known. A program installs its own slices after loading, so these records are read by the newest rules.
-    slices: frozenset[str] | None = None
+    # The last record that came from a file or storage, the slices that these records may change, and the tags of their
+    # events if these are known. A program registers its own reducers after loading, so these records are read by the
+    # newest rules; but a slice that it installs then was not there when they were made.
+    loaded: int = 0
+    slices: frozenset[str] = frozenset()
     tags: frozenset[str] | None = None
-    # The rules under which older records were made, each with the last record to which they apply.
+    # The rules under which older records were made since, each with the last record to which they apply.
     eras: tuple[tuple[int, Rules], ...] = ()
 
     def rules_at(self, seq: int, rules: Rules) -> Rules:
         """Return the rules under which record `seq` is read, if `rules` are the newest."""
+        if seq <= self.loaded:
+            return rules.limited_to(self.slices)
         return next((old for last, old in self.eras if seq <= last), rules)
+
+    def advance(
+        self, rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: Iterable[int]
+    ) -> Iterator[Mark]:
+        """Do what `weakfs.session.history.reduction.advance` does, with each row under its own rules."""
+        remaining = iter(rows)
+        for stop in stops:
+            for last in (self.loaded, *(last for last, _ in self.eras)):
+                if mark.seq < last < stop:
+                    mark = next(advance(self.rules_at(last, rules), mark, remaining, (last,)))
+            mark = next(advance(self.rules_at(stop, rules), mark, remaining, (stop,)))
+            yield mark
 
     def until(self, seq: int, lasting: Log[PackedMark]) -> Past:
         """Return the past up to record `seq`, with these keyframes."""
@@ -52,7 +68,7 @@ class Past:
 
     def suits(self, rules: Rules) -> bool:
         """Return whether the keyframes are valid under other rules: no event here changes a slice that these add."""
-        more = rules.specs.keys() - (self.slices or ())
+        more = rules.specs.keys() - self.slices
         if not more or self.tags is None:
             return not more
         changing = (type_ for type_, steps in rules.steps.items() if any(step.tag in more for step in steps))
@@ -77,7 +93,7 @@ class Past:
         newest = made.kept.last(start or base)
         # Nothing becomes garbage here, and the collector would take more time than the reading.
         with garbage_collection_paused():
-            for mark in advance(rules, newest, rows.since(newest.seq - base.seq), stops()):
+            for mark in self.advance(rules, newest, rows.since(newest.seq - base.seq), stops()):
                 made = made.kept_with(mark, rows, base)
         return made.before(seq) or start or base, evolve(self, made=self.made.set(known, made))
 

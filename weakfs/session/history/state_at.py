@@ -5,7 +5,6 @@ from __future__ import annotations
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.history.keyframes import Mark
-from weakfs.session.history.reduction import advance
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.event_reducers import Rules
 
@@ -27,6 +26,5 @@ def state_at(line: Timeline, rules: Rules, seq: int) -> Mark:
         mark, line.past = line.past.nearest(rules, line.base, line.rows, seq)
     if isinstance(mark, Mark) and mark.seq == seq:
         return mark
-    rules = line.past.rules_at(seq, rules)
     with garbage_collection_paused():
-        return next(advance(rules, mark, line.rows.since(mark.seq - line.dropped), (seq,)))
+        return next(line.past.advance(rules, mark, line.rows.since(mark.seq - line.dropped), (seq,)))

@@ -17,7 +17,7 @@ from pyrsistent import PMap, pmap
 
 from weakfs.class_decorators import define
 from weakfs.session.history.keyframes import STRETCH, Keyframes, Mark, PackedMark
-from weakfs.session.history.loaded_past import NO_MARKS, Past
+from weakfs.session.history.loaded_past import NO_KEYFRAMES, NO_MARKS, Past
 from weakfs.session.history.packed_rows import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
 from weakfs.session.history.reduction import Row
@@ -182,25 +182,25 @@ class Timeline:
     def add_keyframe(self, mark: Mark) -> None:
         """Keep a past state: see `weakfs.session.history.keyframes`."""
         if mark.seq - self.keyframes.thinned >= STRETCH:
-            boundaries = [last for last, _ in self.past.eras]
-            self.keyframes = self.keyframes.thinned_with(mark, self.rows, self.base, boundaries)
+            self.keyframes = self.keyframes.thinned_with(mark, self.rows, self.base)
         else:
             self.keyframes = self.keyframes.with_mark(mark)
 
     def rules_change(self, old: Rules, new: Rules) -> None:
         """Apply other rules from now on: records made under the old rules are still read with the old rules.
 
-        A loaded history is read with the new rules, which a program installs after loading. Its keyframes are kept if
-        they are valid under the new rules.
+        A loaded history is read with the new rules; see `Past.rules_at`. Its keyframes are kept if a file may store
+        them, which does not record when a slice was installed.
         """
         if not self.rows:
             return
         past = self.past
-        if past.slices is not None:
+        if self.seq == past.loaded:
             self.forget_keyframes(past.lasting if past.suits(new) else NO_MARKS)
         elif not past.eras or past.eras[-1][0] < self.seq:
-            self.past = evolve(past, eras=(*past.eras, (self.seq, old)))
-            self.keyframes = self.keyframes.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
+            self.past = evolve(past, eras=(*past.eras, (self.seq, old)), made=NO_KEYFRAMES)
+        else:
+            self.past = evolve(past, made=NO_KEYFRAMES)
 
     def forget_keyframes(self, lasting: Log[PackedMark] = NO_MARKS) -> None:
         """Drop all keyframes except for the lasting ones. They are rebuilt when they are needed."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from attrs import evolve, field
+from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.session.errors import MergeConflict, MissingBlob, SessionError
@@ -98,8 +98,8 @@ class Rebuilding:
     session_id: str
     origin_id: str
     _comparison: Comparison = field(init=False)
-    # The rules for STATE slices alone: a fork's LOG entries are already in the timeline.
-    _of_state: Rules = field(init=False)
+    # The STATE slices: a fork's LOG entries are already in the timeline.
+    _state_slices: frozenset[str] = field(init=False)
     # The states that snapshots, rollbacks or merges refer to, by record number.
     _kept: dict[int, Table] = field(factory=dict[int, Table], init=False)
     # Other states that a snapshot taken inside a merge, or at its end, may hold.
@@ -123,10 +123,7 @@ class Rebuilding:
     _wanted: set[int] = field(factory=set[int], init=False)
 
     def __attrs_post_init__(self) -> None:
-        steps = self.rules.steps.items()
-        self._of_state = evolve(
-            self.rules, steps={event: tuple(step for step in of_event if not step.is_log) for event, of_event in steps}
-        )
+        self._state_slices = frozenset(tag for tag, spec in self.rules.specs.items() if spec.kind == "state")
         self._comparison = Comparison(self.rules)
         self._rows = tuple(self.line.rows)
         self._wanted = {entry.seq for entry in self.line.snapshots.values()}
@@ -158,7 +155,8 @@ class Rebuilding:
             seq += 1
             inside = seq <= block_end
             before = state
-            event, state, logs = applied(self.rules, seq, row, state, logs, logs_only=inside)
+            rules = self.line.past.rules_at(seq, self.rules)
+            event, state, logs = applied(rules, seq, row, state, logs, logs_only=inside)
             if isinstance(event, RolledBack) and not inside:
                 moment = self._rolled_back(seq, event)
             elif isinstance(event, Merged) and not inside:
@@ -324,7 +322,8 @@ class Rebuilding:
             if skip:
                 skip -= 1
             else:
-                event, state, _ = applied(self._of_state, number, row, state, EMPTY_TABLE)
+                rules = self.line.past.rules_at(number, self.rules).limited_to(self._state_slices)
+                event, state, _ = applied(rules, number, row, state, EMPTY_TABLE)
                 skip = max(event.count, 0) if isinstance(event, Merged) else 0
             if number in self._wanted:
                 states[number] = state

@@ -39,6 +39,7 @@ class Rules:
     # The functions that fold many events into a slice at once, by its tag.
     folds: Mapping[str, Fold] = field(factory=dict)
     _plans: dict[str, Plan] = field(factory=dict, init=False)
+    _limited: dict[frozenset[str], Rules] = field(factory=dict, init=False)
     # The steps whose reducers may return values that a file cannot hold.
     checked: Mapping[type, tuple[Step, ...]] = field(
         init=False, default=Factory(lambda self: _checked(self.steps), takes_self=True)
@@ -90,6 +91,17 @@ class Rules:
             shape = self.registry.shape(tag)
             plan = self._plans[tag] = Plan.of(shape, self.steps.get(shape.cls, ()))
         return plan
+
+    def limited_to(self, slices: frozenset[str]) -> Rules:
+        """Return rules under which events change only these slices. They are built once for each set of slices."""
+        if self.specs.keys() <= slices:
+            return self
+        rules = self._limited.get(slices)
+        if rules is None:
+            steps = {event: tuple(step for step in found if step.tag in slices) for event, found in self.steps.items()}
+            folds = {tag: fold for tag, fold in self.folds.items() if tag in slices}
+            rules = self._limited[slices] = evolve(self, steps=steps, folds=folds)
+        return rules
 
     def knowing(self, *types: type) -> Rules:
         """Return rules whose registry has `types` as well."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from attrs import evolve
-
 from weakfs.session.errors import SessionError
 from weakfs.session.external_filesystems import Reversible
 from weakfs.session.history.keyframes import Mark
@@ -187,9 +185,8 @@ class Moments(Forks):
             return kept
         rules, (first, *more) = self._rules, sorted(numbers)
         marks = {first: state_at(line, rules, first)}
-        if more and more[-1] - first <= MOST_SHARED and not line.past.eras:
-            mark = marks[first]
-            passed = advance(rules, mark, line.rows.since(first - line.dropped), more)
+        if more and more[-1] - first <= MOST_SHARED:
+            passed = line.past.advance(rules, marks[first], line.rows.since(first - line.dropped), more)
             marks |= {each.seq: each for each in passed}
         else:
             marks |= {seq: state_at(line, rules, seq) for seq in more}
@@ -229,8 +226,7 @@ def _of_outside(rules: Rules) -> Rules:
     """Return the rules without the reducers of slices that are not about files outside the session."""
     by_type = rules.by_type
     tags = {by_type[one.cls].tag for one in rules.registry.slices if one.outside is not None and one.cls in by_type}
-    steps = {event: tuple(step for step in found if step.tag in tags) for event, found in rules.steps.items()}
-    return evolve(rules, steps=steps, folds={tag: fold for tag, fold in rules.folds.items() if tag in tags})
+    return rules.limited_to(frozenset(tags))
 
 
 def _records_between(line: Timeline, first: int, last: int) -> Iterator[tuple[int, Row]]:

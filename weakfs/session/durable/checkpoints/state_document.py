@@ -223,7 +223,7 @@ class LoadedCheckpoint(LoadedDocument):
             rows=Log._of_stretches(records),
             base=base,
             snapshots=SnapshotTable.of(entries),
-            past=Past(slices=frozenset(self.rules.specs)),
+            past=Past(loaded=seq, slices=frozenset(self.rules.specs)),
             touched=Log(),
         )
         for at, kept in fields.take("externals", list):
