@@ -259,3 +259,20 @@ def test_a_session_without_files_can_be_loaded_with_any_registry(court: Court) -
     Session(session_id="bare", registry=Registry.empty()).save(court.path)
     for other in (Registry.standard(), Registry.empty(), registry()):
         assert Session.load(court.path, registry=other).session_id == "bare"
+
+
+@pytest.mark.parametrize(
+    ("items", "problem"),
+    [
+        (["a", "b", "a"], "an item or key occurs twice"),
+        ([1, True], "an item or key occurs twice"),
+        ([{"float": "nan"}], "an item or key is not a number"),
+    ],
+)
+def test_a_set_that_would_lose_an_item_is_refused(court: Court, document: Row, items: list[Any], problem: str) -> None:
+    place = next(number for number, row in enumerate(document["slices"]) if row["tag"] == "story/total")
+    slices = [*document["slices"]]
+    slices[place] = {**slices[place], "items": [{**slices[place]["items"][0], "marks": items}]}
+    with watched(), pytest.raises(SessionFileError, match=problem) as refusal:
+        court.load(sealed({**document, "slices": slices}))
+    assert refusal.value.where == f"$.slices[{place}].items[0].marks"

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
+from urllib.parse import quote
 
 import pytest
 
@@ -31,6 +32,18 @@ from weakfs.snapshots import Scan, Store
 TOP = Path(__file__).parents[2]
 
 KILLS = share(30)
+
+# The files by which git locks others.
+LOCKS = [
+    "packed-refs.lock",
+    "packed-refs.new",
+    "refs/weakfs/{first}.lock",
+    "refs/weakfs-beside/{first}.lock",
+    "objects/info/commit-graph.lock",
+    "objects/info/commit-graphs/commit-graph-chain.lock",
+    "objects/pack/multi-pack-index.lock",
+    "objects/maintenance.lock",
+]
 
 
 def started(*arguments: object) -> subprocess.Popen[str]:
@@ -338,3 +351,47 @@ def test_a_git_snapshot_is_on_the_disk_when_it_is_reported(tmp_path: Path) -> No
         files.store.compact()
     assert {path.stat().st_ino for path in (folder, folder / "objects/pack")} <= synced
     assert files.store.verify() == {}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
+@pytest.mark.parametrize("age", [3600, -3600])
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_that_a_killed_git_has_left_behind_stops_nothing(tmp_path: Path, name: str, age: int) -> None:
+    root, folder = make_root(tmp_path / "root"), tmp_path / "store" / "git"
+    files = HostFilesystem(root, store=tmp_path / "store", snapshots="git")
+    first = files.snapshot()
+    (root / "d0" / "new").write_text("new")
+    second = files.snapshot()
+    lock = folder / name.format(first=quote(first.snapshot_id, safe=""))
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.write_bytes(b"")
+    then = time.time() - age
+    os.utime(lock, (then, then))
+
+    files.store.drop(first.snapshot_id)
+    third = files.snapshot()
+    files.store.compact()
+
+    assert not lock.exists()
+    assert [one.snapshot_id for one in files.store.list()] == [second.snapshot_id, third.snapshot_id]
+    assert files.store.verify() == {}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
+def test_locks_are_not_removed_while_another_git_of_ours_is_at_work_or_while_they_are_young(tmp_path: Path) -> None:
+    root, folder = make_root(tmp_path / "root"), tmp_path / "store" / "git"
+    files = HostFilesystem(root, store=tmp_path / "store", snapshots="git")
+    files.snapshot()
+    lock = folder / "objects" / "info" / "commit-graph.lock"
+    lock.write_bytes(b"")
+    os.utime(lock, (0, 0))
+    with open(tmp_path / "store" / "git-lock") as in_use:
+        fcntl.flock(in_use, fcntl.LOCK_SH)
+        files.snapshot()
+        assert lock.exists()
+    os.utime(lock)
+    files.snapshot()
+    assert lock.exists()
+    os.utime(lock, (0, 0))
+    files.snapshot()
+    assert not lock.exists()

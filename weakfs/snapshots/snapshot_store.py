@@ -6,6 +6,7 @@ imports/     unfinished imports into that repository
 snapshots/   the catalogue: a compaction keeps only the contents that its entries need
 store.json   the format, and an id that changes when contents are removed
 lock         held shared by writers and exclusively by a compaction
+git-lock     held shared by git commands that change refs
 """
 
 from __future__ import annotations

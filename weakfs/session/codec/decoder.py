@@ -173,7 +173,7 @@ class Reading:
 
     def _set(self, row: Json, type_: Any) -> Any:
         made = get_origin(type_) or type_
-        return made(self.any(item, type_) for item in _list(row))
+        return made(_distinct([self.any(item, type_) for item in _list(row)]))
 
     def _sequence(self, row: Json, type_: Any) -> Any:
         # cattrs takes items of an unconstrained type as they are; ours are tagged with their types.
@@ -198,7 +198,9 @@ class Reading:
         return {key: self.any(item) for key, item in row.items()}
 
     def _mapping(self, row: Json, type_: Any) -> Any:
-        return {self.any(key, type_): self.any(item, type_) for key, item in map(_list, _list(row))}
+        pairs = [(self.any(key, type_), self.any(item, type_)) for key, item in map(_list, _list(row))]
+        _distinct([key for key, _ in pairs])
+        return dict(pairs)
 
     def _checked(self, row: Json, type_: Any) -> Any:
         value = self._active.structure(row, get_args(type_)[0])
@@ -260,6 +262,15 @@ def _list(row: Json) -> list[Json]:
     if type(row) is not list:
         raise ValueError(f"expected a list, not {brief(row)}")
     return row
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    """Check that a set or mapping of these items or keys would hold each of them, and would be equal to its copies."""
+    if len(set(items)) < len(items):
+        raise ValueError("an item or key occurs twice")
+    if any(item != item for item in items):
+        raise ValueError("an item or key is not a number, so it could not be found")
+    return items
 
 
 def _no_table(row: Json) -> Table:

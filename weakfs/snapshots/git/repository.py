@@ -6,19 +6,20 @@ import errno
 import os
 import struct
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Lock
 from urllib.parse import quote
 
 from weakfs.errors import fault
-from weakfs.platforms import NOT_A_REGULAR_FILE, open_regular_file
+from weakfs.platforms import NOT_A_REGULAR_FILE, Opened, fcntl, open_regular_file
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.git.cat_file import GitReader
 from weakfs.snapshots.git.command import initialize, run, writing
 from weakfs.snapshots.git.fast_import import FastImport, remove_leftovers
+from weakfs.snapshots.git.lock_files import remove_dead_locks
 from weakfs.snapshots.git.private_git_dir import READER, check_objects, private_git_dir, temporary_git_dir
 from weakfs.snapshots.store import atomic_files as disk
 
@@ -149,7 +150,7 @@ class GitRepository:
         """Create refs, all or none of them; raise `FileExistsError` if one already exists."""
         given = b"".join(_line("create", *ref) for ref in refs.items())
         try:
-            with self._private() as git:
+            with self._changing() as git:
                 git("update-ref", "--stdin", given=given)
                 # Git syncs the contents of refs, but not their names.
                 for name in {"refs", *map(os.path.dirname, refs)}:
@@ -165,7 +166,7 @@ class GitRepository:
 
     def remove_refs(self, refs: Collection[str]) -> None:
         """Delete refs; those that do not exist are ignored."""
-        with self._private() as git:
+        with self._changing() as git:
             for left in reversed(range(REF_ATTEMPTS)):
                 there = _refs(git)
                 given = b"".join(_line("delete", name, there[name]) for name in refs if name in there)
@@ -202,14 +203,32 @@ class GitRepository:
             finally:
                 stream.abandon()
             self.add_refs({KEPT_REF: commit})
-        held = () if lock is None else (lock,)
-        with self._private() as git:
+        with self._changing(lock) as git:
             # Packed before the loose ones are removed, so that a power failure loses none.
-            git("pack-refs", "--all", "--no-prune", pass_fds=held)
+            git("pack-refs", "--all", "--no-prune")
             sync_folder(self.path)
-            git("-c", "core.compression=1", "gc", "--quiet", "--prune=now", pass_fds=held)
+            git("-c", "core.compression=1", "gc", "--quiet", "--prune=now")
         for folder in (os.path.join(self.objects, "pack"), self.path):
             sync_folder(folder)
+
+    @contextmanager
+    def _changing(self, *held: int | None) -> Generator[RunGit]:
+        """Yield a function that runs git commands that take git's locks; first remove those that a dead git has left.
+
+        Git goes on if this process is killed, so each command holds a lock of ours as long as it runs. It also inherits
+        the descriptors in `held`.
+        """
+        with self._private() as git, Opened(self._open_lock()) as in_use:
+            with suppress(BlockingIOError):
+                fcntl.flock(in_use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove_dead_locks(self.path)
+            fcntl.flock(in_use, fcntl.LOCK_SH)
+            yield partial(git, pass_fds=(in_use, *(one for one in held if one is not None)))
+
+    def _open_lock(self) -> int:
+        with writing(self.path):
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            return os.open(f"{self.path}-lock", flags, 0o600)
 
     @contextmanager
     def _private(self) -> Generator[RunGit]:

@@ -1,0 +1,40 @@
+"""The lock files of git, which stay behind if git is killed or the power fails.
+
+Git creates `NAME.lock` to change the file `NAME`, and refuses to work while it exists: it does not know who made it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+from weakfs.snapshots.store import atomic_files as disk
+
+# The directories of a repository with files that git locks, and the one where it does so at any depth.
+FOLDERS = ("", "objects", "objects/info", "objects/info/commit-graphs", "objects/pack")
+REFS = "refs"
+# A new version of this file is written beside its lock, and may not exist either.
+NEW = "packed-refs.new"
+# Locks that are younger (in seconds) may be those of a user's git; our own commands wait as long for them.
+YOUNG = 10
+
+
+def remove_dead_locks(repository: str) -> None:
+    """Remove the lock files in a repository of a git that has ended. No git of ours may be working there."""
+    for path in _lock_files(repository):
+        with suppress(FileNotFoundError):
+            # A lock from the future is old as well: the clock has been set back since.
+            if abs(time.time() - os.lstat(path).st_mtime) > YOUNG:
+                os.unlink(path)
+
+
+def _lock_files(repository: str) -> Iterator[str]:
+    for folder in FOLDERS:
+        parent = os.path.join(repository, folder)
+        for name in disk.names_in(parent):
+            if name.endswith(".lock") or (name == NEW and not folder):
+                yield os.path.join(parent, name)
+    for parent, _, names in os.walk(os.path.join(repository, REFS)):
+        yield from (os.path.join(parent, name) for name in names if name.endswith(".lock"))
