@@ -29,7 +29,7 @@ class _AbsentAttribute:
 
 
 def attribute_hints(**hints: str) -> Callable[[C], C]:
-    """Decorate a class with hints, by the name of the missing attribute: the error for `name` says to use `hint`.
+    """Decorate a class with hints for attributes that it lacks: the error for `name` says to use `hints[name]`.
 
     An attribute that the class or a subclass has stays as it is. `dir(object)` does not list the names.
     """

@@ -2,8 +2,8 @@
 
 A new process creates a hundred classes before its first answer, but makes instances of only a third of them, and
 compares instances of very few. attrs takes 3.0 million instructions for a class of four fields: half of that for
-`__eq__`, `__hash__` and `__repr__`, and most of the rest for the fields and `__init__`. A class that has only its slots
-at first takes 0.2 million. `repr` shows only the beginning of long fields, so that a traceback that contains a session
+`__eq__`, `__hash__` and `__repr__`, and most of the rest for the fields and `__init__`. Creating only the slots at
+first takes 0.2 million. `repr` shows only the beginning of long fields, so that a traceback that contains a session
 stays short.
 """
 

@@ -60,7 +60,7 @@ class Session(session.Session):
         `filesystem` is an external filesystem or its id; the default is the only one, if the session has no files of
         its own.
 
-        The first call costs O(records) and the edits of the file, later calls only the new records. Raises
+        The first call takes O(records), plus the edits of the file; later calls read only the new records. Raises
         `FileNotFoundError`, `IsADirectoryError`, `ValueError` for a binary file or a link, and `MissingBlob`.
         """
         from weakfs.history.blame.lines import Blames
@@ -101,7 +101,7 @@ class Session(session.Session):
         """Run a SELECT over the calls, records, changes, files, lines and snapshots of this session.
 
         `weakfs.history` describes the tables. `timeout` is in seconds. If there are more than `max_rows` rows, the rest
-        is left out, and `truncated` of the result is true. Raise `ValueError` if the query is invalid or would do
+        is left out, and `truncated` of the result is true. Raises `ValueError` if the query is invalid or would do
         anything but read, and `TimeoutError` if it runs too long.
         """
         from weakfs.history.sql import run_query

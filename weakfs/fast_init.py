@@ -34,8 +34,8 @@ def open_class(cls: type) -> Any:
 def fast_init(cls: C) -> C:
     """Give a class made by `frozen` a faster `__init__`, which is compiled after a few calls.
 
-    A decorator for the line above `@frozen`. The class must neither convert nor validate its fields, and fields that
-    are not arguments must have a factory. Its subclasses are initialized as before.
+    Use this decorator on the line above `@frozen`. The class must neither convert nor validate its fields, and fields
+    that are not arguments must have a factory. Its subclasses are initialized as before.
     """
     when_complete(cls, _count_calls)
     return cls

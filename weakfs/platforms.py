@@ -50,7 +50,7 @@ CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_BINARY
 # The errors of `open_regular_file` for a name that is taken by something else.
 NOT_A_REGULAR_FILE = frozenset((EINVAL, ELOOP, ENXIO))
 
-# The number of new objects for which a collection takes a millisecond, and for which it is a noticeable pause.
+# With this many new objects, a collection takes about a millisecond; with `VERY_MANY`, it is a noticeable pause.
 MANY = 10_000
 VERY_MANY = 100_000
 
@@ -58,7 +58,7 @@ VERY_MANY = 100_000
 def open_regular_file(path: str, *, follow: bool = False) -> int:
     """Open one of weakfs's own files for reading, without waiting, and return its descriptor.
 
-    Raise `OSError` with an errno in `NOT_A_REGULAR_FILE` for a directory, a FIFO, a device or a socket, and, unless
+    Raises `OSError` with an errno in `NOT_A_REGULAR_FILE` for a directory, a FIFO, a device or a socket, and, unless
     `follow`, for a link.
     """
     descriptor = os.open(path, os.O_RDONLY | O_CLOEXEC | O_BINARY | O_NONBLOCK | (0 if follow else O_NOFOLLOW))
@@ -69,7 +69,7 @@ def open_regular_file(path: str, *, follow: bool = False) -> int:
 
 
 class Opened:
-    """An open file or directory, closed at the end of a block, to which it gives its descriptor."""
+    """A context manager for an open descriptor: gives it to the block, and closes it at the end."""
 
     __slots__ = ("_descriptor",)
 
@@ -112,7 +112,7 @@ def garbage_collection_paused() -> Generator[None]:
             if count > MANY and not gc.get_freeze_count():
                 if count > VERY_MANY:
                     # A tuple without containers is tracked until a collection has visited it, and a tuple of such
-                    # tuples until the next one. Better here than in a later call: the first full collection after
+                    # tuples until the next one. Done here rather than in a later call: the first full collection after
                     # loading 1,000,000 records took 0.6 s.
                     gc.collect(0)
                     gc.collect(1)

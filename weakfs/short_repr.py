@@ -22,7 +22,7 @@ def short_repr(value: object) -> str:
 
 
 def clipped_repr(value: object) -> str:
-    """Return the first 60 characters of the `repr` of a value that others made, for a message.
+    """Return the first 60 characters of the `repr` of a caller's value, for a message.
 
     If that raises, as it does for a value that is nested very deeply, return the name of its class: the message must
     not be replaced by another error.

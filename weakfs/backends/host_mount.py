@@ -51,10 +51,10 @@ def _size(instance: object, attribute: object, value: int | None) -> None:
 class HostMount:
     """A host tree to be copied into memory.
 
-    `include` and `exclude` are globs relative to `host_path` (`*.py`, `docs/**`, `build/`); a directory that
-    `exclude` matches is left out with everything in it. `max_bytes` limits the total size of contents; files that do
-    not fit are left out and reported. `follow_symlinks`: "deny" copies links as links, "within_root_only" copies the
-    targets of links that point inside `host_path`, "allow" copies any target.
+    `include` and `exclude` are globs relative to `host_path` (`*.py`, `docs/**`, `build/`); a directory that `exclude`
+    matches is left out with everything in it. `max_bytes` limits the total size of contents; files that do not fit are
+    left out and reported. `follow_symlinks` is "deny" (copy links as links), "within_root_only" (copy the targets of
+    links that point inside `host_path`), or "allow" (copy any target).
     """
 
     host_path: str = field(converter=_host_path)

@@ -55,7 +55,7 @@ class Location:
     def check(self) -> None:
         """Raise `FileNotFoundError` if the folder or file does not exist: a command that reads must not create it.
 
-        Raise `ValueError` if it is a file where a folder is needed, such as a saved session.
+        Raises `ValueError` if it is a file where a folder is needed, such as a saved session.
         """
         path = local_path(self.where)
         if path is None:
@@ -203,7 +203,7 @@ def moment_of(session: Session, at: str | None) -> Session | SessionView:
     """Return the session as it was at `at`: a record number, a snapshot's tag or id, or `None` for its end."""
     if at is None:
         return session
-    with as_failure(f"look at {at!r}"):
+    with as_failure(f"go to {at!r}"):
         return session.at(moment_named(at))
 
 

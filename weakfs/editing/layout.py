@@ -201,7 +201,7 @@ class _Place:
 
     @cached_property
     def reindentation(self) -> Reindentation:
-        """The indentation of the new text's lines at this place. Raise `DoubtfulIndentation` if it is ambiguous."""
+        """The indentation of the new text's lines at this place. Raises `DoubtfulIndentation` if it is ambiguous."""
         layout = self.layout
         old = [
             OldLine(layout.old.indent(at), line, own, layout.line_of(start))

@@ -205,7 +205,7 @@ class Haystack:
     def find_all(self, needle: Needle, after: int = 0, stop: int | None = None) -> Iterator[int]:
         """Yield the non-overlapping positions of a needle's core between `after` and `stop`. O(text + needle).
 
-        Raise `TooRepetitive` if there are very many near matches, as in a file of one letter.
+        Raises `TooRepetitive` if there are very many near matches, as in a file of one letter.
         """
         core = needle.core
         if not core:

@@ -34,7 +34,7 @@ class Reindentation:
     """The indentation of each line of a new text at one place of a file.
 
     `nearby` are indentations of lines around that place. `in_string` is true if a multi-line string was opened above
-    it, `are_lines` if the quote has whole lines. Raise `DoubtfulIndentation` if the lines common to both texts
+    it, `are_lines` if the quote has whole lines. Raises `DoubtfulIndentation` if the lines common to both texts
     contradict one another.
     """
 
@@ -99,7 +99,7 @@ class Reindentation:
         """Whether the first new line, given without indentation unlike the old one, is meant to have none.
 
         Otherwise it has lost the indentation of the first old line. It is meant if the quote has other lines without
-        indentation, and what follows is inside the block that the new line opens. Raise `DoubtfulIndentation` if both
+        indentation, and what follows is inside the block that the new line opens. Raises `DoubtfulIndentation` if both
         are possible.
         """
         if self.is_verbatim:

@@ -75,7 +75,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
     and the inserted text takes the indentation of the lines that were found. Matches do not overlap, and inserted
     text is not searched again.
     Inserted line endings are those of `text` if it has only one kind, and a byte order mark at its start stays there.
-    Raise `EmptyOldString`, `NoChange`, `TargetNotFound`, `AmbiguousTarget` or `AmbiguousIndentation`, all of them
+    Raises `EmptyOldString`, `NoChange`, `TargetNotFound`, `AmbiguousTarget` or `AmbiguousIndentation`, all of them
     `EditError`. O(text + old + new).
     """
     for given in (text, old, new):

@@ -133,7 +133,7 @@ class Limits:
 
 
 def checked_limits(limits: Limits) -> Limits:
-    """Return `limits`. Raise `TypeError` for anything else."""
+    """Return `limits`. Raises `TypeError` for anything else."""
     if not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"limits is {a_type(limits)}; pass Limits, such as Limits(max_file_size=10_000)")
     return limits

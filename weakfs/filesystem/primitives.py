@@ -79,7 +79,7 @@ class FilesystemPrimitives(ABC):
 
     @abstractmethod
     def height(self, segments: Segments) -> int:
-        """Return the number of segments that the deepest path below a node has beyond the path of the node."""
+        """Return the depth of the deepest entry below a node, in segments relative to the node."""
 
     @abstractmethod
     def tree(self) -> FileTree:

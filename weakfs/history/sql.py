@@ -85,7 +85,7 @@ def run_query(
 ) -> QueryResult:
     """Run one SELECT over the tables of a session.
 
-    `timeout` is in seconds and applies to the query itself, not to filling its tables. Raise `ValueError` if the query
+    `timeout` is in seconds and applies to the query itself, not to filling its tables. Raises `ValueError` if the query
     is invalid or would do anything but read, and `TimeoutError` if it runs too long.
     """
     checked_session(session)

@@ -63,7 +63,7 @@ class FileChange:
         return None if self.path == self.new_path else self.path
 
     def contents(self) -> tuple[bytes, bytes]:
-        """Read the contents before and after; empty where it does not exist. Raise `MissingBlob` if they are lost."""
+        """Read the contents before and after; empty where it does not exist. Raises `MissingBlob` if they are lost."""
         return b"" if self.old is None else content_of(self.old), b"" if self.new is None else content_of(self.new)
 
 

@@ -54,7 +54,7 @@ class Trees:
 def chosen_filesystem(moment: Session | SessionView, wanted: str | None) -> str | None:
     """Return the id of the requested external filesystem; `None` means the session's own files.
 
-    If the session has no files of its own, the default is its only external filesystem. Raise `ValueError` if the
+    If the session has no files of its own, the default is its only external filesystem. Raises `ValueError` if the
     requested one does not exist, or if there are several and none is requested.
     """
     known = sorted(external_trees(moment).trees)

@@ -92,7 +92,7 @@ class _Text(StoredWhenClosed, io.TextIOWrapper):
 
 
 class _Compressed(StoredWhenClosed, io.BufferedIOBase):
-    """Bytes that are compressed into a stream. Most compressors leave that open, and so it would store nothing."""
+    """Bytes that are compressed into a stream. Most compressors leave the stream open, so it would store nothing."""
 
     def __init__(self, compressor: Any, stream: Any) -> None:
         self._compressor, self._stream = compressor, stream

@@ -46,7 +46,7 @@ class ToolRecorder:
         return self._call is not None
 
     async def begin(self, name: str, arguments: Mapping[str, Any], tool_id: str, *, agent: object = None) -> None:
-        """Begin a call, or join the current one. Raise `ExternalCallFailed` if the call is refused.
+        """Begin a call, or join the current one. Raises `ExternalCallFailed` if the call is refused.
 
         `agent` is what runs the tool, of any type; `finish` passes it to its function.
         """

@@ -108,7 +108,7 @@ def _class_end(pattern: str, start: int, source: str) -> int:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the texts that the braces expand to, in order. Raise `ValueError` if they are too many or too long.
+    """Return the texts that the braces expand to, in order. Raises `ValueError` if they are too many or too long.
 
     A group only increases the count of the enclosing group, so the first group beyond the limit is enough to refuse the
     pattern, and nothing larger is built.

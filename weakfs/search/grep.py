@@ -79,8 +79,8 @@ class LinePattern:
     def search_together(self, texts: Sequence[bytes], joined: bytes) -> Iterator[tuple[int, Hit]]:
         """Return an iterator of the matching lines of many texts in order, each with its text's index.
 
-        `joined` is the texts joined with `\\n`: each of their lines is a line of it, and one call of the engine
-        searches many of them. A single long text is searched in parts.
+        `joined` is the texts joined with `\\n`, so that each line of a text is a line of `joined`, and one call of the
+        engine searches many lines. A single long text is searched in parts.
         """
         if not texts:
             return iter(())

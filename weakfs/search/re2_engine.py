@@ -43,7 +43,7 @@ class _Re2(Protocol):
 
 
 def check_pattern(pattern: str) -> None:
-    """Check a pattern's type, characters and size. Raises `TypeError` and `ValueError`."""
+    """Raise `TypeError` or `ValueError` if a pattern is not text, is too large, or has a lone surrogate."""
     if not isinstance(pattern, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a pattern is text, not {a_type(pattern)}: {pattern!r:.60}")
     try:
@@ -59,7 +59,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def compile_regex(expression: str, pattern: str, *, case_insensitive: bool, by_lines: bool = True) -> Regex:
-    """Compile an expression; errors quote `pattern`, from which it was made. `by_lines`: no match spans lines."""
+    """Compile an expression; errors quote `pattern`, from which it was made. With `by_lines`, no match spans lines."""
     re2 = _re2()
     options = re2.Options()
     options.never_nl = by_lines

@@ -43,7 +43,7 @@ class SessionCore(SessionState):
         """Register a slice type and the methods that it marks with `@reducer`, and return its accessor.
 
         `kind` is "state" (rolled back, the default) or "log" (kept across rollbacks). Installing again changes
-        nothing and keeps existing values, such as those of a loaded session. Raise `ValueError` if the type is
+        nothing and keeps existing values, such as those of a loaded session. Raises `ValueError` if the type is
         installed with another tag or kind, and `TypeError` for an initial value that a session file cannot hold.
         """
         with self.lock:
@@ -54,7 +54,7 @@ class SessionCore(SessionState):
     def include(self, registry: Registry) -> None:
         """Add the types of `registry`, and install the slices that it declares.
 
-        Raise `ValueError` if a tag or a slice belongs to another class in this session.
+        Raises `ValueError` if a tag or a slice belongs to another class in this session.
         """
         with self.lock:
             self._use_rules(self._rules.joined(Rules.of(registry)))
@@ -166,7 +166,7 @@ class SessionCore(SessionState):
         """Store the change from `line` to `after` if `line` is the trunk and the session is in storage.
 
         `journals` are the undo journals of the work outside the session that belongs to the change. Return false if,
-        instead, `line` was brought up to date with what others stored; the change must then be prepared again. Raise
+        instead, `line` was brought up to date with what others stored; the change must then be prepared again. Raises
         `SessionConflict` if that is not allowed, and `StorageError` if nothing could be stored.
         """
         return self._log is None or line is not self._trunk or self._log.commit(self, after, journals or {})
@@ -239,7 +239,7 @@ class SessionCore(SessionState):
 def _with_safe_initial(rules: Rules, type_: type) -> Rules:
     """Return the rules with a private copy of a slice's initial value, if it is mutable.
 
-    Raise `TypeError` if no session file can hold it.
+    Raises `TypeError` if no session file can hold it.
     """
     spec, shape = rules.by_type[type_], rules.registry.by_type[type_]
     if not spec.empty:

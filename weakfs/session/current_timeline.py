@@ -122,7 +122,7 @@ def current_owner() -> tuple[int, object]:
 def innermost(session: object, stack: tuple[Transaction, ...]) -> Transaction | None:
     """Return the transaction of `session` that the running code is in, if any.
 
-    Raise `TransactionCancelled` if it was cancelled.
+    Raises `TransactionCancelled` if it was cancelled.
     """
     for transaction in reversed(stack):
         concerns = (transaction.session is session and transaction.open) or transaction.refuses(session)

@@ -36,7 +36,7 @@ class RecordLog(Snapshots):
         `other` was compacted, the replay starts from the earliest state that it keeps. Any other iterable must start
         with record 1, and provides no snapshots.
 
-        The records must follow the newest one here without a gap. If this raises, the session stays as it was. Raise
+        The records must follow the newest one here without a gap. If this raises, the session stays as it was. Raises
         `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob` for a missing
         blob that a record needs, and whatever a reducer raises.
         """
@@ -80,8 +80,8 @@ class RecordLog(Snapshots):
         read or rolled back to.
 
         With `keep_calls`, tool calls are dropped too, except for that many of the newest; a call stays as long as its
-        record does. By default all calls stay. Raise `SessionError` if other processes write so much in the meantime
-        that the shorter history cannot be stored.
+        record does. By default all calls stay. Raises `SessionError` inside a transaction, and if other processes write
+        so much in the meantime that the shorter history cannot be stored.
         """
         if type(keep) is not int or keep < 0:
             raise ValueError(f"cannot keep {keep!r} records; pass a number of at least 0")
@@ -104,7 +104,7 @@ class RecordLog(Snapshots):
         """Let `shorten` drop history from a copy of the trunk, then store the copy and replace the trunk with it.
 
         Return the result of `shorten`. It is called again if another process stored changes in the meantime; other
-        processes then wait for a lease. Raise `SessionError`, with nothing changed, if that happens on every attempt.
+        processes then wait for a lease. Raises `SessionError`, with nothing changed, if that happens on every attempt.
         """
         with self.lock:
             if self._writable() is not self._trunk:

@@ -59,7 +59,7 @@ class Session(Undo):
     def attach(self, filesystem: External | Attachable) -> None:
         """Let an external filesystem take part in snapshots, rollbacks and transactions.
 
-        Attaching the same filesystem again changes nothing. Raise `ValueError` if another one with its id is attached,
+        Attaching the same filesystem again changes nothing. Raises `ValueError` if another one with its id is attached,
         and `TypeError` for anything but an external filesystem.
         """
         part = filesystem.external if isinstance(filesystem, Attachable) else filesystem
@@ -79,7 +79,7 @@ class Session(Undo):
     def repair(self) -> None:
         """Complete a rollback of external filesystems that failed before; do nothing if there is none.
 
-        Raise `RollbackIncomplete` again as long as something cannot be restored.
+        Raises `RollbackIncomplete` again as long as something cannot be restored.
         """
         with self.lock:
             self._repairs, states = repair_all(self._repairs)
@@ -94,7 +94,7 @@ class Session(Undo):
         Uncommitted changes of an open transaction are not saved. A blob that no source has any more is left out and
         listed in the report's `missing`: a session that could not be saved would lose everything else.
 
-        Raise `SessionError` naming the place of a value that could not be read back, and `OSError` if the file cannot
+        Raises `SessionError` naming the place of a value that could not be read back, and `OSError` if the file cannot
         be written; the last saved version is then unchanged.
         """
         from weakfs.session.files.session_file import save_session
@@ -119,7 +119,7 @@ class Session(Undo):
         comes near this limit. It only refuses files that were made to exhaust memory.
 
         Blobs in the sidecar directory `NAME.blobs` are read when they are needed; those missing there are logged, and
-        listed by `missing_blobs`. The file may be a pipe with up to 1 GiB. Raise `SessionFileError` naming what is
+        listed by `missing_blobs`. The file may be a pipe with up to 1 GiB. Raises `SessionFileError` naming what is
         wrong and where, `UnsupportedVersion` for a newer format, and `OSError` if the file cannot be read.
         """
         from weakfs.session.files.session_file import load_session
@@ -155,7 +155,7 @@ class Session(Undo):
 
         The state is in memory when this returns; records and contents from before the newest checkpoint are read when
         they are needed. A checkpoint may take up `max_expansion` times its size in memory, as a file may with `load`.
-        Raise `SessionFileError` if the stream is not a session or is damaged, and `StorageError` if the storage cannot
+        Raises `SessionFileError` if the stream is not a session or is damaged, and `StorageError` if the storage cannot
         be read.
         """
         from weakfs.session.durable.open_session import Options, open_session
@@ -202,7 +202,7 @@ class Session(Undo):
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
         """Store a copy of the session, with its whole history, in a folder, at a URL or in a `Storage`.
 
-        Raise `SessionError` if a session with its id exists there.
+        Raises `SessionError` if a session with its id exists there.
         """
         from weakfs.session.durable.open_session import copy_session
 
@@ -223,7 +223,7 @@ class Session(Undo):
     def delete(where: Where, session_id: str | None = None, *, expected: int | None = None) -> str:
         """Delete a session from storage, with its records, snapshots and contents, and return its id.
 
-        Without `session_id`, delete the only session there. Raise `LeaseLost` if another process has opened it
+        Without `session_id`, delete the only session there. Raises `LeaseLost` if another process has opened it
         exclusively. `expected` is the number of its newest frame: if another process has changed the session since,
         raise `SessionConflict` with nothing deleted. Any other process that has it open gets `StorageError` on its next
         change.
@@ -270,9 +270,9 @@ class Session(Undo):
     def watch(self, *, timeout: float | None = None) -> Iterator[Record]:
         """Follow the session: yield each new record, including those that other processes store.
 
-        End after `timeout` seconds without a new record, or when the session is closed. Raise `StorageError` if the
+        End after `timeout` seconds without a new record, or when the session is closed. Raises `StorageError` if the
         session was deleted, or if the storage fails, for example while its server restarts; then call `watch` again to
-        continue. Raise `SessionError` for a session in memory, which only this process can change: use `subscribe`
+        continue. Raises `SessionError` for a session in memory, which only this process can change: use `subscribe`
         instead.
         """
         from weakfs.session.durable.watch import watch
@@ -288,7 +288,7 @@ class Session(Undo):
     def flush(self) -> None:
         """Wait until everything that was stored is as durable as the storage can make it.
 
-        Raise `StorageError` if stored changes are gone because the folder was removed or the session was deleted.
+        Raises `StorageError` if stored changes are gone because the folder was removed or the session was deleted.
         """
         with self.lock:
             log = self._log
@@ -306,7 +306,7 @@ class Session(Undo):
     def checkpoint(self) -> None:
         """Store the state, so that opening the session does not have to read the frames before it.
 
-        This happens automatically after enough changes, in the background. Do nothing for a session in memory. Raise
+        This happens automatically after enough changes, in the background. Do nothing for a session in memory. Raises
         `SessionClosed` if the session was closed.
         """
         with self.lock:
@@ -326,7 +326,7 @@ class Session(Undo):
         """Refuse every further change, stop the processes that the session started, and release its storage.
 
         What is in memory can still be read. Old records and large contents, which are read from the storage when they
-        are needed, are no longer available, neither to this session nor to its forks and copies. Raise what `flush`
+        are needed, are no longer available, neither to this session nor to its forks and copies. Raises what `flush`
         raises, after everything is released.
         """
         for external in () if self._closed is not None else self._attached:
@@ -455,7 +455,7 @@ def _unpickled(cls: type[S], data: bytes, types: dict[str, type]) -> S:
 
 
 def checked_session(session: Session) -> Session:
-    """Return `session`. Raise `TypeError` for anything else."""
+    """Return `session`. Raises `TypeError` for anything else."""
     if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"session is {a_type(session)}; pass a Session, such as Session.load(path)")
     return session

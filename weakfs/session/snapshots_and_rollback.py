@@ -44,7 +44,7 @@ class Snapshots(SessionCore):
         A loaded history has fewer keyframes, up to 32,768 records apart; a history without keyframes is read once, as
         far as needed. A snapshot costs nothing.
 
-        Raise `UnknownSnapshot` if there is no such record or snapshot.
+        Raises `UnknownSnapshot` if there is no such record or snapshot.
         """
         with self.lock:
             view = self._reading(partial(self._at, seq))
@@ -97,7 +97,7 @@ class Snapshots(SessionCore):
         return tuple(_describe(entry) for entry in ordered_snapshots(self._line()))
 
     def drop_snapshot(self, target: str | SessionSnapshot) -> None:
-        """Drop a snapshot, given as an object, by its id or by its tag. Raise `UnknownSnapshot` if it is not kept."""
+        """Drop a snapshot, given as an object, by its id or by its tag. Raises `UnknownSnapshot` if it is not kept."""
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)

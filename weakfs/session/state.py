@@ -148,7 +148,7 @@ class SessionState(SessionTrunk):
         return self._rules.registry
 
     def _spec_of(self, type_: type) -> SliceSpec:
-        """Return the specification of a slice type. Raise `UnknownType` if it is not installed."""
+        """Return the specification of a slice type. Raises `UnknownType` if it is not installed."""
         return self._rules.spec_of(type_)
 
     def _table(self, kind: Kind) -> Table:
@@ -334,7 +334,7 @@ class Branches(list["ref[Any]"]):
 
 
 def checked_text(what: str, text: str | None) -> str | None:
-    """Return text that a file can hold. Raise `TypeError` if it is not text, `ValueError` for lone surrogates."""
+    """Return text that a file can hold. Raises `TypeError` if it is not text, `ValueError` for lone surrogates."""
     if text is not None:
         if type(text) is not str:
             raise TypeError(f"{what} is {text!r}; pass text")

@@ -48,7 +48,7 @@ class SessionTrunk:
     _id_suffix: str
 
     def now(self) -> int:
-        """Return the session clock's time in integer nanoseconds. Raise `TypeError` if it returns anything else."""
+        """Return the session clock's time in integer nanoseconds. Raises `TypeError` if it returns anything else."""
         at = self._clock()
         if type(at) is not int:
             raise TypeError(f"the clock returned {at!r}; pass a clock of integer nanoseconds, such as time.time_ns")

@@ -35,7 +35,7 @@ def _add_owner(
 ) -> None:
     """Enter a snapshot in `owners` for each digest that it needs: its number, or `SHARED` if others need it as well.
 
-    `wanted` maps each digest to whether it is that of a directory; it is emptied.
+    `wanted` lists digests, each with whether it is that of a directory; it is emptied.
     """
     while wanted:
         is_directory, digest = wanted.pop()

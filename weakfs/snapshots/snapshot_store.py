@@ -75,7 +75,7 @@ class Store:
         return digest in self._index.places or self.git.has(digest) or self._index.find(digest) is not None
 
     def read(self, digest: bytes) -> bytes:
-        """Return a blob. Raise `MissingBlob`, naming it and the store, if it is missing or damaged."""
+        """Return a blob. Raises `MissingBlob`, naming it and the store, if it is missing or damaged."""
         try:
             if digest in self._index.places or not self.git.has(digest):
                 return checked(digest, self._index.read(digest), self._index.path_of(digest))
@@ -115,7 +115,7 @@ class Store:
         return digest not in self._index.places or not os.path.exists(self._index.path_of(digest))
 
     def read_manifest(self, digest: bytes) -> bytes:
-        """Return a directory's manifest. Raise `MissingBlob` if it is missing, `StoreDamaged` if it is damaged."""
+        """Return a directory's manifest. Raises `MissingBlob` if it is missing, `StoreDamaged` if it is damaged."""
         return self._index.read_manifest(digest)
 
     def tree(self, snapshot: StoredSnapshot | bytes) -> FileTree:
@@ -213,7 +213,7 @@ class Store:
 
     @contextmanager
     def git_writer(self) -> Generator[GitSink]:
-        """Yield a sink for a snapshot of kind git, with contents in the repository. Raise `GitUnavailable`."""
+        """Yield a sink for a snapshot of kind git, with contents in the repository. Raises `GitUnavailable`."""
         with self._writer(_in_git) as writer:
             self.git.make()
             sink = GitSink(self.git, writer, self._check_room)

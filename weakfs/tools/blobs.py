@@ -22,8 +22,8 @@ class BlobReference:
     """A reference to a blob, in place of its contents in an answer.
 
     `blob_ref` is its digest (git object id of a blob, SHA-256 format, in hexadecimal), `size_bytes` its size, and
-    `preview` its beginning, decoded if it is text. If a policy keeps it out of answers, `preview` is `None`, and
-    `blob_ref` has the same form but does not depend on its contents: a digest would confirm a correct guess of them.
+    `preview` its beginning, decoded if it is text. If a policy keeps the contents out of answers, `preview` is `None`,
+    and `blob_ref` has the same form but does not depend on them: a digest would confirm a correct guess.
     """
 
     blob_ref: str

@@ -89,7 +89,7 @@ def build_tool_context(
     adapter: object = None,
     budget_tracker: object = None,
 ) -> ToolContext:
-    """Return the context of one call. Every adapter uses this, so that all handlers get the same context.
+    """Return the context of one call. Every adapter uses this, so that handlers find the same things in it.
 
     `operation` is what the tool does: if there is a capability or a policy, the filesystem is guarded for that
     operation.

@@ -69,7 +69,7 @@ class UnknownBlob(WeakfsError, ValueError):
 
 
 class StaleRead(WeakfsError):
-    """A call would change a file that another caller changed since its own caller last read it."""
+    """A call would change a file that another caller has changed since this caller last read it."""
 
 
 class UnreadFile(WeakfsError):

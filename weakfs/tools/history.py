@@ -81,7 +81,7 @@ class ReversionReceipt(Receipt):
     """What was undone, or with `preview` would be undone; see `weakfs.session.Reversion`.
 
     `conflicts` are the paths that would remain in conflict. The counts leave out lines and bytes of files whose
-    contents are withheld, and no entry is named that may not be listed.
+    contents are withheld, and entries that may not be listed are not named.
     """
 
     preview: bool | None = None

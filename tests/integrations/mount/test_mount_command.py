@@ -186,7 +186,7 @@ def test_an_error_says_what_cannot_be_mounted(tmp_path: Path, place: Path) -> No
         (("none.json", place, "--read-only"), "cannot read the session 'none.json'"),
         ((tmp_path / "s.json", tmp_path / "none"), "no such"),
         ((tmp_path / "s.json", tmp_path / "full"), "is not empty"),
-        ((tmp_path / "s.json", place, "--at", "tag"), "cannot look at 'tag'"),
+        ((tmp_path / "s.json", place, "--at", "tag"), "cannot go to 'tag'"),
     ]:
         done = weakfs("mount", *arguments)
         assert done.returncode == 1

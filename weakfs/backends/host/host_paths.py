@@ -12,7 +12,7 @@ from weakfs.snapshots.directory.directory import HostDirectory
 
 
 def open_root(root: str) -> HostDirectory:
-    """Open a host directory. Raise `ValueError` or `OSError` with a remedy if that is not possible."""
+    """Open a host directory. Raises `ValueError` or `OSError` with a remedy if that is not possible."""
     if not root:
         raise ValueError("cannot open '': it names no directory; name one, or use '.' for the current directory")
     try:

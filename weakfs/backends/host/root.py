@@ -210,8 +210,8 @@ class HostRoot:
     def recover(self, *, keeps_files: bool = False) -> int:
         """Undo the unfinished work of processes that have ended; return how many units of work were undone.
 
-        With `keeps_files`, discard its journals instead: a program did the work, and wants the files as they are. Raise
-        `OSError` if undoing fails; the files then stay as those processes left them.
+        With `keeps_files`, discard its journals instead: a program did the work, and wants the files as they are.
+        Raises `OSError` if undoing fails; the files then stay as those processes left them.
         """
         with self.lock:
             try:
@@ -266,7 +266,7 @@ class HostRoot:
     def claim(self, work: Work, *paths: Segments) -> None:
         """Claim paths for a unit of work, after undoing unfinished work of processes that have ended.
 
-        Raise `OSError` (EBUSY) if the unfinished work of others changed one of them. The caller holds `lock`.
+        Raises `OSError` (EBUSY) if the unfinished work of others changed one of them. The caller holds `lock`.
         """
         self.check_in_place()
         self._check_others(*paths)

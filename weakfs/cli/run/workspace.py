@@ -143,7 +143,7 @@ class InPlace:
 
     def end(self, listener: Reporter, withheld: str | None) -> TreeDiff:
         directory = str(self.job.root)
-        with as_failure(f"look at {directory!r}"), scanning(self.files, f"reading {directory}"):
+        with as_failure(f"scan {directory!r}"), scanning(self.files, f"reading {directory}"):
             return diff(self.before, self.files.tree())
 
     def undo(self) -> str | None:

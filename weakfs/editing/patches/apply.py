@@ -40,7 +40,7 @@ def apply_patch(
     applied at the first one. `final_newline="add"` ends every updated file with a newline, and
     `added_file_newline=False` adds none to new files.
 
-    Raise `PatchError`, whose `errors` describe each wrong hunk or file, or the `OSError` of a filesystem that refuses
+    Raises `PatchError`, whose `errors` describe each wrong hunk or file, or the `OSError` of a filesystem that refuses
     the change, for example because of a quota. O(patch + files).
     """
     _check("on_existing", on_existing, _ON_EXISTING)
@@ -56,7 +56,7 @@ def apply_patch(
 def apply_patch_as_codex(fs: Filesystem, patch: str) -> PatchReport:
     """Apply a V4A patch as Codex does, byte for byte: for sessions that were recorded with it.
 
-    `weakfs.editing.patches.formats.codex` lists the differences. Raise the same exceptions as `apply_patch`.
+    `weakfs.editing.patches.formats.codex` lists the differences. Raises the same exceptions as `apply_patch`.
     """
     return _apply(fs, patch, "v4a", Dialect(is_codex=True), dry_run=False)
 
@@ -78,7 +78,7 @@ def _apply(fs: Filesystem, patch: str, patch_format: PatchFormat, dialect: Diale
 
 
 def paths_in(patch: str, *, patch_format: PatchFormat = "v4a") -> tuple[str, ...]:
-    """Return the paths that a patch names, as written, in order. Raise `PatchParseError` if it is malformed."""
+    """Return the paths that a patch names, as written, in order. Raises `PatchParseError` if it is malformed."""
     named: dict[str, None] = {}
     for operation in _parsed(patch, patch_format, Dialect()):
         named[operation.path] = None

@@ -30,7 +30,7 @@ class HunkMisfit(Exception):
 def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, most_failures: int) -> tuple[Place, ...]:
     """Find the places of all hunks, then change the document; return where each matched, and how.
 
-    Raise `HunkMisfit`, with at most `most_failures` failures, before changing anything.
+    Raises `HunkMisfit`, with at most `most_failures` failures, before changing anything.
     """
     document.expect_hunks(len(hunks))
     is_diff = document.is_marked and any(hunk.start is not None for hunk in hunks)

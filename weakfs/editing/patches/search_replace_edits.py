@@ -41,7 +41,7 @@ def replace_blocks(
 ) -> tuple[str, ...]:
     """Replace blocks in order, each in the result of the previous ones, and return how each matched.
 
-    Raise `BlockMisfit` with at most `most_failures` failures; the document must not be used afterwards. O(blocks *
+    Raises `BlockMisfit` with at most `most_failures` failures; the document must not be used afterwards. O(blocks *
     lines), most of it as fast as copying.
     """
     was_changed, before = document.is_changed, [*document.lines]
@@ -86,7 +86,7 @@ def _all_runs(lines: Sequence[str], origins: Sequence[int]) -> list[Run]:
 
 
 def _place(document: Document, block: Block, *, takes_first: bool) -> tuple[list[Run], str]:
-    """Return the runs of lines to replace for a block, and how it matched. Raise `EditError` if it does not match."""
+    """Return the runs of lines to replace for a block, and how it matched. Raises `EditError` if it does not match."""
     old, new = block.old, block.new
     if document.is_marked:
         old, new = _unmarked(old), _unmarked(new)

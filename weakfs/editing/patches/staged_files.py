@@ -71,7 +71,7 @@ class Places:
         self._no_files: set[str] = set()
 
     def canonical(self, path: str) -> str:
-        """Return a path in the filesystem's own form. Raise `Unusable` if there is none."""
+        """Return a path in the filesystem's own form. Raises `Unusable` if there is none."""
         found = self._canonical.get(path)
         if found is None:
             try:
@@ -183,7 +183,7 @@ class Places:
         return self._before[path]
 
     def entry(self, path: str) -> Entry | None:
-        """Return the file or link currently at a canonical path. Raise `Unusable` for any other entry."""
+        """Return the file or link currently at a canonical path. Raises `Unusable` for any other entry."""
         if path in self.now:
             found = self.now[path]
             if found is None and self._below[path]:
@@ -201,7 +201,7 @@ class Places:
         return Entry(path, there.mode, None, there.target, there.size_bytes)
 
     def behind_link(self, path: str, entry: Entry) -> str:
-        """Return the path of the file that a link stands for. Raise `Unusable` if links are not followed."""
+        """Return the path of the file that a link stands for. Raises `Unusable` if links are not followed."""
         try:
             if path in self.now:
                 raise Unusable(f"cannot use {path!r}: it is a symbolic link that this patch makes; name the real path")
@@ -210,7 +210,7 @@ class Places:
             raise Unusable(str(error)) from error
 
     def room_for(self, path: str) -> Entry | None:
-        """Return the file or link that a new one at this path replaces. Raise `Unusable` if none can be there."""
+        """Return the file or link that a new one at this path replaces. Raises `Unusable` if none can be there."""
         for above in _ancestors(path):
             if self.now.get(above) is not None or (not self._is_gone(above) and self._is_file(above)):
                 raise Unusable(f"cannot use {path!r}: {above!r} is a file, not a directory; use another path")

@@ -77,8 +77,8 @@ def check_snapshot(
 ) -> None:
     """Check that a snapshot can be restored.
 
-    Raise `TypeError` for anything but a snapshot, `ValueError` for a snapshot of another filesystem (unless `foreign`),
-    and `PermissionError` if the filesystem is read-only.
+    Raises `TypeError` for anything but a snapshot, `ValueError` for a snapshot of another filesystem (unless
+    `foreign`), and `PermissionError` if the filesystem is read-only.
     """
     if not isinstance(snapshot, FilesystemSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(

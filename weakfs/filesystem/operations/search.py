@@ -46,7 +46,7 @@ class Searching(Reading):
         """Find entries by name below a directory: files, links and FIFOs, or directories if the pattern ends in `/`.
 
         The matches are sorted newest first, then by path, or with `sort="path"` by path only. All matches are sorted
-        before the list is cut at `max_results` (-1: no limit). Raise `ValueError` for a malformed pattern.
+        before the list is cut at `max_results` (-1: no limit). Raises `ValueError` for a malformed pattern.
         """
         if sort not in ("mtime", "path"):
             raise ValueError(f"cannot sort by {sort!r}; use 'mtime' or 'path'")

@@ -78,7 +78,7 @@ class Objects:
         return int(head[2]) if len(head) == 3 else None
 
     def commit(self, object_id: str) -> GitCommit | None:
-        """Return a commit; `None` if it is missing. Raise `ImportRefused` if it is not a commit."""
+        """Return a commit; `None` if it is missing. Raises `ImportRefused` if it is not a commit."""
         data = self._read(object_id, b"commit")
         return None if data is None else _parsed_commit(object_id, data)
 
@@ -120,7 +120,7 @@ class Objects:
         if size is None:
             return None
         if kind != b"blob" and size > MOST:
-            raise ImportRefused(self._damaged(object_id, f"takes {size} bytes, more than any real one"))
+            raise ImportRefused(self._damaged(object_id, f"has {size} bytes, more than any real commit or tree"))
         head = self._asked(self._contents, object_id)
         if len(head) != 3:
             return None

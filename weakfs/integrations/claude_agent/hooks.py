@@ -32,8 +32,8 @@ def hooks(
 
     Tools named in `not_recorded`, and those of `mcp_server` with its default name, are not recorded. A tool that the
     toolset's capability or policy forbids is denied; tools of Claude that read files are checked even if they are not
-    recorded. If a hook fails for any other reason, the failure is logged and the tool runs
-    unrecorded. The hooks require asyncio, not trio.
+    recorded. If a hook fails for any other reason, the failure is logged and the tool runs without being recorded. The
+    hooks require asyncio, not trio.
     """
     events = ClaudeEvents(ToolRecorder(toolset, caller, undo_failed), frozenset(not_recorded), logger)
 

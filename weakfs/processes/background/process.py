@@ -158,7 +158,7 @@ class BackgroundProcess:
     def signal(self, number: int) -> None:
         """Send a signal to the program and the processes in its group. Raises `NotRunning`."""
         with self._changed:
-            self._check_running("get a signal")
+            self._check_running("receive a signal")
             self._active_at = monotonic()
             self._program.signal(number)
 

@@ -57,7 +57,7 @@ class TreePool:
         return write_difference(before, after, blobs)
 
     def changed(self, before: FileTree, row: Json, blobs: Sequence[Content], expansion: Expansion) -> FileTree:
-        """Return the tree that `difference` wrote. Raise `SessionFileError` for data that is not a difference."""
+        """Return the tree that `difference` wrote. Raises `SessionFileError` for data that is not a difference."""
         if type(row) is not dict or row.keys() != {"from", "rows"} or type(row["rows"]) is not list or not row["rows"]:
             raise SessionFileError("expected the directories and the rows of a difference", where="$.changed")
         trees: list[FileTree] = []

@@ -116,7 +116,7 @@ class Tracker:
     def base_of(self, fork: str, number: int, own: str) -> Names:
         """Return a copy of the version that a fork had after a record, whose number must have been in `wanted`.
 
-        Raise `Untraceable` if it is from before the first record.
+        Raises `Untraceable` if it is from before the first record.
         """
         found = self._ends.get((fork, number)) if fork != own else None
         found = found or self._kept.get(number)

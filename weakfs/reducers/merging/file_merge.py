@@ -91,7 +91,7 @@ def _merged(sides: Sides, trees: tuple[FileTree, FileTree, FileTree]) -> FileTre
 
 
 def _following_moves(sides: Sides, history: BranchHistory, trees: tuple[FileTree, FileTree, FileTree]) -> FileTree:
-    """Merge with moved entries at their merged paths. Raise `Untraceable` if no moves are known."""
+    """Merge with moved entries at their merged paths. Raises `Untraceable` if no moves are known."""
     first, tree, wanted = _start(history, trees[0])
     tracker = Tracker(first, tree)
     ours, _ = tracker.run(history.ours_since(first), tracker.at_start(), wanted, history.own)
@@ -106,7 +106,7 @@ def _following_moves(sides: Sides, history: BranchHistory, trees: tuple[FileTree
 def _start(history: BranchHistory, base: FileTree) -> tuple[int, FileTree, set[int]]:
     """Return the number of the record to start from, the tree after it, and the numbers that later records refer to.
 
-    Another fork that was merged since then may have branched off before this one. Raise `Untraceable` if there is no
+    Another fork that was merged since then may have branched off before this one. Raises `Untraceable` if there is no
     move, or if the records reach too far back.
     """
     first = history.first

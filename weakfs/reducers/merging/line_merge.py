@@ -67,7 +67,7 @@ def common_count(most: int, is_same: Callable[[int, int], bool]) -> int:
 
 
 def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
-    """Return the runs of a longest common subsequence, in order. Raise `TooMuchWork` beyond the bound."""
+    """Return the runs of a longest common subsequence, in order. Raises `TooMuchWork` beyond the bound."""
     low, high = _common_ends(a, b)
     middle = _pairs(a, b, low, len(a) - high, len(b) - high, work)
     return _joined([(0, 0, low), *((i, j, 1) for i, j in middle), (len(a) - high, len(b) - high, high)])
@@ -215,7 +215,7 @@ def merge_parts(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) ->
     """Merge two changes of one text, and return the parts of the result.
 
     Ranges of base lines conflict if they overlap or insert at the same point, unless both sides made the same
-    change; adjacent ranges merge. Raise `TooMuchWork` if the texts cannot be compared within the bound.
+    change; adjacent ranges merge. Raises `TooMuchWork` if the texts cannot be compared within the bound.
     """
     lines = split_lines(base)
     mine, other = _changes(lines, split_lines(ours), work), _changes(lines, split_lines(theirs), work)

@@ -44,9 +44,9 @@ Ask = Callable[[TreeConflict], Choice | Resolution]
 def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
     """Return `ours` with what `theirs` changed since `base`.
 
-    Raise `Conflict` with the path of everything that both sides changed differently: contents whose changed
-    lines overlap, permission bits, kinds, and entries that one side deleted and the other changed. Raise `TreeTooLarge`
-    if the directories that `theirs` changed occur in very many places.
+    Raises `Conflict` with the path of everything that both sides changed differently: contents whose changed lines
+    overlap, permission bits, kinds, and entries that one side deleted and the other changed. Raises `TreeTooLarge` if
+    the directories that `theirs` changed occur in very many places.
     """
     conflicts: set[str] = set()
 

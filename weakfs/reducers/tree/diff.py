@@ -38,7 +38,7 @@ def differences(before: FileTree, after: FileTree) -> Iterator[tuple[str, Node |
 
     If a path is a directory on both sides, its entries are compared, and the directory itself is only yielded if its
     own permission bits differ. Nodes that are equal but not the same object are skipped too. In arbitrary order.
-    Raise `TreeTooLarge` if differing directories occur in very many places.
+    Raises `TreeTooLarge` if differing directories occur in very many places.
     """
     comparisons = Comparisons(before, after)
     stack: list[tuple[str, FileTree, FileTree]] = [("", before, after)]

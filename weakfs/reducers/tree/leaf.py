@@ -128,7 +128,7 @@ def with_mode(leaf: Leaf, mode: int) -> Leaf:
 def content_of(leaf: Leaf) -> bytes:
     """Return a file's bytes, a link's target as bytes, or nothing for a special entry.
 
-    Raise `MissingBlob` if the bytes are in a store that no longer has them.
+    Raises `MissingBlob` if the bytes are in a store that no longer has them.
     """
     content = leaf[0]
     if type(content) is bytes:

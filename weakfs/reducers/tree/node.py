@@ -266,7 +266,7 @@ def with_mode(tree: FileTree, mode: int) -> FileTree:
 def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
     """Yield everything below, parents first, sorted by name within each directory: `(path, node)`.
 
-    Raise `TreeTooLarge` for a tree that consists mostly of copies of itself: see `repeated_subtrees.py`.
+    Raises `TreeTooLarge` for a tree that consists mostly of copies of itself: see `repeated_subtrees.py`.
     """
     check_repeats(tree)
     stack: list[Iterator[tuple[str, Node]]] = [iter(entries(tree))]

@@ -61,7 +61,7 @@ class Comparisons:
         self._again = 0
 
     def count(self, *directories: Directory) -> None:
-        """Count a comparison. Raise `TreeTooLarge` if too many of them were repeated."""
+        """Count a comparison. Raises `TreeTooLarge` if too many of them were repeated."""
         if self._seen is None:
             return
         key = tuple(map(id, directories))

@@ -17,7 +17,7 @@ class ContentSource(Protocol):
     """A place that holds blobs by digest."""
 
     def read(self, digest: bytes) -> bytes:
-        """Return a blob. Raise `MissingBlob` naming the digest if it is missing or has changed."""
+        """Return a blob. Raises `MissingBlob` naming the digest if it is missing or has changed."""
         ...
 
 
@@ -42,7 +42,7 @@ class FileSource(Protocol):
     """A source whose files contain blobs verbatim, so that the operating system can copy them."""
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
-        """Open the file that holds a blob: descriptor and offset, or `None`. The caller closes it."""
+        """Return a descriptor of the file that holds a blob, and the offset there, or `None`. The caller closes it."""
         ...
 
 
@@ -89,7 +89,7 @@ class Stored:
         return f"<Stored {self.digest.hex()[:16]} of {self.size} bytes>"
 
     def join(self) -> bytes:
-        """Read the blob without caching it. Raise `MissingBlob` if its source does not have it."""
+        """Read the blob without caching it. Raises `MissingBlob` if its source does not have it."""
         source = self.source
         return (
             cast(SizedSource, source).read_content(self)
@@ -100,7 +100,7 @@ class Stored:
     def pieces(self) -> Iterator[bytes]:
         """Yield the blob in pieces if it is large and its source can read pieces, else as one piece.
 
-        Raise `MissingBlob` if its source does not have it, or after the last piece if it was damaged.
+        Raises `MissingBlob` if its source does not have it, or after the last piece if it was damaged.
         """
         read = getattr(self.source, "read_pieces", None) if self.size > LARGE else None
         return iter((self.join(),)) if read is None else cast(PieceSource, self.source).read_pieces(self)
@@ -133,7 +133,7 @@ class Held:
         return digest in self._contents
 
     def read(self, digest: bytes) -> bytes:
-        """Return a blob. Raise `MissingBlob` if it was not added or does not match its digest."""
+        """Return a blob. Raises `MissingBlob` if it was not added or does not match its digest."""
         content = self._contents.get(digest)
         if content is None:
             raise MissingBlob(f"the content {digest.hex()} is not in memory", where="memory", digest=digest)
@@ -161,7 +161,7 @@ def _sha256() -> Callable[[bytes], HASH]:
 
 
 def checked(digest: bytes, content: bytes, where: str) -> bytes:
-    """Return a blob that was read under a digest. Raise `MissingBlob` naming `where` if it does not match."""
+    """Return a blob that was read under a digest. Raises `MissingBlob` naming `where` if it does not match."""
     found = digest_of(content)
     if found != digest:
         raise MissingBlob(
@@ -211,7 +211,7 @@ def content_written(
 
 
 def checked_pieces(content: Stored) -> Iterator[bytes]:
-    """Yield a blob in pieces. Raise `MissingBlob`, at the latest after the last piece, if it was damaged."""
+    """Yield a blob in pieces. Raises `MissingBlob`, at the latest after the last piece, if it was damaged."""
     if content.size > LARGE and hasattr(content.source, "read_pieces"):
         yield from content.pieces()
     else:

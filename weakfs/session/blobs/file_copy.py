@@ -26,7 +26,7 @@ UNSUPPORTED = frozenset(
 
 
 def copy_file(source: int, target: int) -> int:
-    """Make `target` hold what `source` holds, and return the size. Both are open regular files.
+    """Copy all of `source` to `target`, and return the size. Both are descriptors of regular files.
 
     `target` is truncated first.
     """
@@ -34,7 +34,7 @@ def copy_file(source: int, target: int) -> int:
 
 
 def copy_range(source: int, offset: int, size: int, target: int) -> int:
-    """Make `target` hold `size` bytes of `source` starting at `offset`, and return the number of bytes copied.
+    """Copy `size` bytes of `source`, from `offset` on, to `target`, and return the number of bytes copied.
 
     Bytes do not pass through this process unless nothing else works; then it holds one piece at a time.
     """

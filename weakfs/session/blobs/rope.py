@@ -57,7 +57,7 @@ class Rope:
 
     @classmethod
     def spliced(cls, base: bytes | Rope, pieces: tuple[Piece, ...]) -> Rope:
-        """Return a blob with pieces replaced. Raise `ValueError` unless they are in order and do not overlap."""
+        """Return a blob with pieces replaced. Raises `ValueError` unless they are in order and do not overlap."""
         size, end = len(base), 0
         for start, stop, piece in pieces:
             if not end <= start <= stop <= len(base):
@@ -187,7 +187,7 @@ class Batched(Protocol):
     """A source that can read many blobs together."""
 
     def read_many(self, digests: Iterable[str]) -> dict[str, bytes]:
-        """Return blobs by hexadecimal digest. Raise what `read` raises."""
+        """Return blobs by hexadecimal digest. Raises what `read` raises."""
         ...
 
 

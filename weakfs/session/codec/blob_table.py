@@ -249,7 +249,7 @@ def _read_stored(row: dict[str, Json], before: list[Content], source: ContentSou
 
 
 def blob_at(blobs: Sequence[Content], number: Json, where: str) -> Content:
-    """Return the blob with the given number. Raise `MissingBlob` if there is none."""
+    """Return the blob with the given number. Raises `MissingBlob` if there is none."""
     if type(number) is not int or not 0 <= number < len(blobs):
         raise MissingBlob(f"{NO_CONTENT} {number!r:.60}; the file holds {len(blobs)}", where=where)
     return blobs[number]

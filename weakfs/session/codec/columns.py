@@ -59,7 +59,7 @@ class Column:
         return {"blobs": blobs.number_all(values)} if self.is_blob else self.write(values, blobs)
 
     def read_all(self, written: Json, blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
-        """Return the values that `write_all` wrote. Raise an exception of any type if one of them is malformed."""
+        """Return the values that `write_all` wrote. Raises an exception of any type if one of them is malformed."""
         if self.is_blob and type(written) is dict:
             ((name, numbers),) = written.items()
             if name != "blobs" or type(numbers) is not list:
@@ -107,14 +107,14 @@ class Column:
                 raise ValueError(self.name)
 
     def _kinds(self, values: Sequence[Any]) -> set[type]:
-        """Return the types of the values. Raise `ValueError` if one is not a type of the field."""
+        """Return the types of the values. Raises `ValueError` if one is not a type of the field."""
         kinds = set(map(type, values))
         if not self.types.issuperset(kinds):
             raise ValueError(self.name)
         return kinds
 
     def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion | None) -> Sequence[Any]:
-        """Return the values that JSON stands for. Raise an exception of any type if one of them is malformed.
+        """Return the values that JSON stands for. Raises an exception of any type if one of them is malformed.
 
         Without `expansion`, blobs are returned unchanged, including ropes that were not read yet.
         """
@@ -326,7 +326,7 @@ def _contents(
 
 @lru_cache(maxsize=512)
 def _columns(type_: type) -> Columns | None:
-    """Return the columns of a type. Raise `NameError` for annotations that cannot be evaluated.
+    """Return the columns of a type. Raises `NameError` for annotations that cannot be evaluated.
 
     Evaluating them takes a twentieth of the time that saving or loading a thousand files takes.
     """

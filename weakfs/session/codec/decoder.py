@@ -62,7 +62,7 @@ class Reading:
         return self._detailed if self._looks_for_place else self._fast
 
     def value(self, row: Json, type_: type, where: str) -> Any:
-        """Return the value of a known type. Raise `SessionFileError` naming the first invalid field."""
+        """Return the value of a known type. Raises `SessionFileError` naming the first invalid field."""
         try:
             if type_ in self.pools:
                 return _from_pool(*self.pools[type_])(row, type_)

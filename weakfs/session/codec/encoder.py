@@ -95,11 +95,11 @@ class Writing:
         return back
 
     def value(self, value: object, type_: type, where: str) -> Json:
-        """Return a value of a type as JSON. Raise `SessionError` naming the place if it could not be read back."""
+        """Return a value of a type as JSON. Raises `SessionError` naming the place if it could not be read back."""
         return self.written(value, type_, where)[0]
 
     def written(self, value: object, type_: type, where: str) -> tuple[Json, Any]:
-        """Return a value of a type as JSON, and as it is read back. Raise as `value` does."""
+        """Return a value of a type as JSON, and as it is read back. Raises as `value` does."""
         try:
             if type_ in self.pools and type(value) is type_:
                 return self._pooled(value), value
@@ -132,7 +132,7 @@ class Writing:
     def any(self, value: object, depth: int = 0, hint: Any = Any) -> Json:
         """Return any value as JSON tagged with its type.
 
-        Raise `SessionError` if its type is neither registered nor one that `hint` names.
+        Raises `SessionError` if its type is neither registered nor one that `hint` names.
         """
         if depth > DEEPEST:
             raise SessionError("it is nested too deeply")

@@ -38,7 +38,7 @@ class Expansion:
         self._used = 0
 
     def take(self, size: int, what: str, where: str) -> None:
-        """Count `size` bytes that are about to be copied. Raise `ExpansionExceeded` if they exceed the budget."""
+        """Count `size` bytes that are about to be copied. Raises `ExpansionExceeded` if they exceed the budget."""
         self._used += size
         if self._most is not None and self._used > self._most:
             raise ExpansionExceeded(

@@ -23,7 +23,7 @@ Pooled = Mapping[type, tuple[Pool, Sequence[Any]]]
 
 
 def plain_key(key: str) -> str:
-    """Return a key of a JSON object. Raise `ValueError` if it cannot be encoded as UTF-8."""
+    """Return a key of a JSON object. Raises `ValueError` if it cannot be encoded as UTF-8."""
     key.encode()
     return key
 

@@ -22,7 +22,7 @@ def accepted(
 
     `known` are values that were accepted before: what they share with `values` is not checked again.
 
-    Raise `TypeError`, or whatever a field's rule raises, for an event that could not be read back from a file.
+    Raises `TypeError`, or whatever a field's rule raises, for an event that could not be read back from a file.
     """
     kinds = tuple(map(type, values))
     fit = shape.fitting.get(kinds)

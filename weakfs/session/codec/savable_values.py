@@ -42,7 +42,7 @@ SIMPLE: frozenset[type] = frozenset({*ATOMS, bytes, Stored, Rope})
 def accepted_value(registry: Registry, value: Any, what: str) -> Any:
     """Return `value` if a file can hold it and it is immutable, else a private copy of it.
 
-    Raise `TypeError` if no file can hold it. The message begins with `what` and names the place inside the value.
+    Raises `TypeError` if no file can hold it. The message begins with `what` and names the place inside the value.
     """
     trial = _trial(registry.pools)
     try:
@@ -106,7 +106,7 @@ class _Trial(Writing):
         return cast(Table, self._held.contents[row]) if type(row) is int else EMPTY_TABLE
 
     def written_and_read(self, registry: Registry, value: Any) -> Any:
-        """Return a value as it comes back from a file. Raise `SessionError` if it does not come back equal."""
+        """Return a value as it comes back from a file. Raises `SessionError` if it does not come back equal."""
         with self._lock:
             before, self._depth = self._depth, self._depth + 1
             self.registry = registry

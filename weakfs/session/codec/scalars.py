@@ -60,7 +60,7 @@ def enum_row(member: Enum) -> Json:
 
 
 def read_enum(row: Json, type_: type[Enum]) -> Enum:
-    """Return the enum member that a JSON value represents. Raise `ValueError` if there is none."""
+    """Return the enum member that a JSON value represents. Raises `ValueError` if there is none."""
     if type(row) is dict and row.keys() == {"name"}:
         member = type_.__members__.get(row["name"]) if type(row["name"]) is str else None
         if member is None:
@@ -81,7 +81,7 @@ def is_text(text: str) -> bool:
 
 
 def read_atom(row: Json) -> Any:
-    """Return the atom that a JSON value represents. Raise `ValueError` if it represents none."""
+    """Return the atom that a JSON value represents. Raises `ValueError` if it represents none."""
     if type(row) in ATOMS:
         return row
     if type(row) is dict and len(row) == 1:

@@ -73,7 +73,7 @@ def _without_beginning(value: Any, known: Any) -> Any:
 
 
 def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[Any, ...], registry: Registry) -> Fit:
-    """Return what is known about events of these types. Raise `TypeError` for a value of the wrong type.
+    """Return what is known about events of these types. Raises `TypeError` for a value of the wrong type.
 
     `again` is the event rebuilt from its values, as it will be when its record is read: if the two differ, the
     event is refused as well.

@@ -18,7 +18,7 @@ class StreamContents:
     stream: str
 
     def read(self, digest: bytes) -> bytes:
-        """Return a blob. Raise `MissingBlob` if the stream does not have it, or it has changed."""
+        """Return a blob. Raises `MissingBlob` if the stream does not have it, or it has changed."""
         return self.read_many([digest.hex()])[digest.hex()]
 
     def has(self, digest: bytes) -> bool:

@@ -53,7 +53,7 @@ class HeldLease:
         return self.clock() - self._renewed > self.lease.seconds / 2
 
     def fencing(self) -> Steps[int]:
-        """Return the number that appends carry. Raise `LeaseLost` if the lease expired and somebody else took it."""
+        """Return the number that appends carry. Raises `LeaseLost` if the lease expired and somebody else took it."""
         now = self.clock()
         if self.is_due:
             self.renew((yield from taken(TakeLease(self.lease.stream, self.lease.owner, self.lease.seconds))), now)
@@ -72,7 +72,7 @@ class HeldLease:
 
 
 def taken(take: TakeLease) -> Steps[Lease]:
-    """Take or renew a lease once no compaction holds it. Raise `LeaseLost` if others hold it."""
+    """Take or renew a lease once no compaction holds it. Raises `LeaseLost` if others hold it."""
     attempt = 1
     while True:
         try:
@@ -94,7 +94,7 @@ def given_up(take: TakeLease) -> Steps[None]:
 
 
 def patiently(operation: Append | TakeLease) -> Steps[Any]:
-    """Perform an operation once no compaction holds the lease of the stream. Raise `LeaseLost` if others hold it."""
+    """Perform an operation once no compaction holds the lease of the stream. Raises `LeaseLost` if others hold it."""
     end = monotonic() + PATIENCE
     while True:
         try:

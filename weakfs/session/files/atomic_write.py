@@ -25,7 +25,7 @@ def write_atomically(path: str, pieces: Iterable[bytes]) -> None:
     """Write `pieces` to `path` in order: to a temporary file next to it, fsync, rename, fsync of the folder.
 
     Whatever happens, `path` holds either its old contents or all of the new ones. Two writers take turns. The temporary
-    file's name is fixed, so that the next writer reuses a file that a killed process left. Raise `OSError` with the
+    file's name is fixed, so that the next writer reuses a file that a killed process left. Raises `OSError` with the
     path and the cause.
 
     Without file locks, as on Windows, each writer has its own temporary file, which stays behind if the writer is
@@ -85,7 +85,7 @@ def _write_unlocked(path: str, pieces: Iterable[bytes], folder: str, prefix: str
 def _mode_of(path: str) -> int | None:
     """Return the permission bits of the file that is replaced, `None` if there is none.
 
-    Raise `OSError` if it is not a file.
+    Raises `OSError` if it is not a file.
     """
     try:
         status = os.stat(path)

@@ -48,7 +48,7 @@ class Section:
             yield from part
 
     def parts(self) -> Iterator[list[Json]]:
-        """Yield the rows in lists. Raise `SessionFileError` if the text is not a sequence of JSON values."""
+        """Yield the rows in lists. Raises `SessionFileError` if the text is not a sequence of JSON values."""
         start, size = 0, len(self.text)
         while start < size:
             end = start + PART

@@ -46,7 +46,7 @@ class Fields:
 
 
 def shape_of(registry: Registry, tag: Json, where: str) -> Shape:
-    """Return the shape of the type with a tag. Raise `UnknownTag` if it is not registered."""
+    """Return the shape of the type with a tag. Raises `UnknownTag` if it is not registered."""
     if type(tag) is not str:
         raise SessionFileError(f"expected a tag as text, not {tag!r:.60}", where=where)
     try:

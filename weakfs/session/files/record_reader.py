@@ -100,7 +100,7 @@ class RecordReader:
     def events(self, shape: Shape, numbers: list[Json], where: str) -> list[list[Any] | Packed[Any]]:
         """Return the events of one type with these record numbers, in stretches; most old ones are packed.
 
-        Raise `SessionFileError` for a number if there is no such record.
+        Raises `SessionFileError` for a number if there is no such record.
         """
         parts: list[list[Any] | Packed[Any]] = []
         recent = self._recent.setdefault(shape.tag, Recent())

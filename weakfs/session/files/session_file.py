@@ -142,7 +142,7 @@ def _begins(path: str, head: bytes) -> bool:
 
 
 def _name_of(path: str | PathLike[str], verb: str) -> str:
-    """Return a path as text. Raise `ValueError` if no file can have it."""
+    """Return a path as text. Raises `ValueError` if no file can have it."""
     name = os.fsdecode(path)
     if "\0" in name:
         raise ValueError(f"cannot {verb} {name!r}: the name of a file cannot contain NUL; use another name")
@@ -165,7 +165,7 @@ def load_session(session: SessionState, path: str | PathLike[str], *, max_expans
 
 
 def _read_file(name: str) -> tuple[bytes, os.stat_result]:
-    """Return the contents of a file or a pipe, and its status. Raise `SessionFileError` for one that has no end."""
+    """Return the contents of a file or a pipe, and its status. Raises `SessionFileError` for one that has no end."""
     try:
         with open(name, "rb") as stream:
             status = os.fstat(stream.fileno())

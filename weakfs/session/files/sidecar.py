@@ -59,7 +59,7 @@ class BlobFolder:
         return f"<BlobFolder {self.path!r}>"
 
     def read(self, digest: bytes) -> bytes:
-        """Return a blob. Raise `MissingBlob` naming its digest and file if it is missing or does not match."""
+        """Return a blob. Raises `MissingBlob` naming its digest and file if it is missing or does not match."""
         with os.fdopen(self._open(digest), "rb") as stream:
             return checked(digest, stream.read(), self.place(digest))
 
@@ -68,7 +68,7 @@ class BlobFolder:
         return b"".join(self.read_pieces(content))
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Yield a blob piece by piece. Raise `MissingBlob` after the last piece if it was damaged."""
+        """Yield a blob piece by piece. Raises `MissingBlob` after the last piece if it was damaged."""
         descriptor = self._open(content.digest)
         try:
             found, size = sha256(b"blob %d\0" % content.size), os.fstat(descriptor).st_size
@@ -104,7 +104,7 @@ class BlobFolder:
             os.close(descriptor)
 
     def _open(self, digest: bytes) -> int:
-        """Open the file of a blob. Raise `MissingBlob` if there is no regular file with its name."""
+        """Open the file of a blob. Raises `MissingBlob` if there is no regular file with its name."""
         path = self.place(digest)
         try:
             return open_regular_file(path, follow=True)

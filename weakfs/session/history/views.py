@@ -142,7 +142,7 @@ class SessionView:
         return self[type_]
 
     def _spec_of(self, type_: type) -> SliceSpec:
-        """Return the specification of a slice type. Raise `UnknownType` if it is not installed."""
+        """Return the specification of a slice type. Raises `UnknownType` if it is not installed."""
         return self._rules.spec_of(type_)
 
     def _table(self, kind: Kind) -> Table:

@@ -62,7 +62,7 @@ def _merged_slice(
 ) -> Log[Any]:
     """Return the merged values of a slice that their side changed.
 
-    Raise `Conflict` if both sides changed it differently.
+    Raises `Conflict` if both sides changed it differently.
     """
     old, mine, other = versions
     if spec is not None and isinstance(spec.merge, StateMerge) and (mine is not old or sides.resolver.wants_changes):
@@ -169,7 +169,7 @@ def absorb(
 
     Return the number and the event of the `Merged` record, and the mapping from the branch's record numbers to those of
     `line`. The branch's own records follow that record with new numbers, and its events are reduced again into the LOG
-    slices, after the values that these already hold. Raise `MergeConflict`, with `line` unchanged, if both sides
+    slices, after the values that these already hold. Raises `MergeConflict`, with `line` unchanged, if both sides
     changed the same thing differently. `own` is the id of the session, `None` for the end of one of its transactions.
 
     Snapshots of attached filesystems from before a rollback in the branch (`Timeline.externals`) are dropped: the

@@ -32,7 +32,7 @@ class Resolver:
 
     `conflicts` are the conflicts without an answer; `changes` lists what the merge would change.
 
-    Raise `ValueError` for an invalid choice.
+    Raises `ValueError` for an invalid choice.
     """
 
     def __init__(
@@ -123,6 +123,6 @@ def _checked(choice: Any) -> Any:
     if callable(choice) or isinstance(choice, Resolution) or choice in CHOICES:
         return choice
     raise ValueError(
-        f"cannot resolve conflicts by {choice!r:.60}; pass 'raise', 'ours', 'theirs', 'markers', a mapping from "
+        f"cannot resolve conflicts with {choice!r:.60}; pass 'raise', 'ours', 'theirs', 'markers', a mapping from "
         f"paths to one of these or a Resolution, or a function that returns one"
     )

@@ -140,7 +140,7 @@ class Rebuilding:
                     self._is_renumbered |= self._is_own(event.fork) or not self._is_kin(event.fork)
 
     def moments(self) -> Iterator[Moment]:
-        """Yield the moments, oldest first. Raise `SessionError` naming a record that cannot be applied."""
+        """Yield the moments, oldest first. Raises `SessionError` naming a record that cannot be applied."""
         base = self.line.base
         seq, state, logs, block_end = base.seq, base.state, base.logs, base.block_end
         waiting = sorted(self.line.snapshots.values(), key=lambda entry: (entry.seq, entry.number), reverse=True)
@@ -337,7 +337,7 @@ def _joined(state: Table, logs: Table) -> Table:
 def applied(
     rules: Rules, seq: int, row: Row, state: Table, logs: Table, *, logs_only: bool = False
 ) -> tuple[object, Table, Table]:
-    """Apply one row. Raise `SessionError` naming a record that cannot be applied."""
+    """Apply one row. Raises `SessionError` naming a record that cannot be applied."""
     try:
         event = event_of(rules, row)
         return event, *changed(rules, state, logs, event, logs_only=logs_only)

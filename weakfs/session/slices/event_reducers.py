@@ -85,7 +85,7 @@ class Rules:
         return draft.rules()
 
     def plan(self, tag: str) -> Plan:
-        """Return how events with a tag are replayed. Raise `UnknownType` if no type has the tag."""
+        """Return how events with a tag are replayed. Raises `UnknownType` if no type has the tag."""
         plan = self._plans.get(tag)
         if plan is None:
             shape = self.registry.shape(tag)
@@ -109,7 +109,7 @@ class Rules:
         return evolve(self, registry=self.registry.with_types(*new)) if new else self
 
     def spec_of(self, type_: type) -> SliceSpec:
-        """Return the specification of a slice type. Raise `UnknownType` if it is not installed."""
+        """Return the specification of a slice type. Raises `UnknownType` if it is not installed."""
         spec = self.by_type.get(type_)
         if spec is None:
             raise UnknownType(
@@ -128,7 +128,7 @@ class Rules:
     ) -> Rules:
         """Return rules with a slice type and its marked reducers; the same rules if nothing is new.
 
-        Raise `ValueError` if the type is installed under another tag or as another kind.
+        Raises `ValueError` if the type is installed under another tag or as another kind.
         """
         if not isinstance(type_, type):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"cannot install {type_!r:.60}: it is {a_type(type_)}; pass the class of the slice")
@@ -137,7 +137,7 @@ class Rules:
         return draft.rules()
 
     def with_reducer(self, spec: SliceSpec, event: type, reducer: Reducer | WholeSlice) -> Rules:
-        """Return rules in which `event` changes the slice. Raise `ValueError` if it already does."""
+        """Return rules in which `event` changes the slice. Raises `ValueError` if it already does."""
         draft = _Draft(self)
         draft.add_reducer(spec, event, reducer)
         return draft.rules()

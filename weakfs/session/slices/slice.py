@@ -404,6 +404,6 @@ class Slice(SliceView[T]):
     def register(self, event: type, reducer: Reducer | WholeSlice) -> None:
         """Let `reducer` change this slice when `event` is dispatched.
 
-        Raise `ValueError` if the slice already has another reducer for the same event.
+        Raises `ValueError` if the slice already has another reducer for the same event.
         """
         self._host._add_reducer(self._spec, event, reducer)

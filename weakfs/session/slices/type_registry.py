@@ -74,7 +74,7 @@ class Shape:
 
     @classmethod
     def of(cls, type_: type, tag: str) -> Shape:
-        """Return the shape of an attrs class, dataclass or enum. Raise `TypeError` for any other class."""
+        """Return the shape of an attrs class, dataclass or enum. Raises `TypeError` for any other class."""
         if not isinstance(type_, type) or not (issubclass(type_, Enum) or _has_fields(type_)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"cannot register {getattr(type_, '__name__', type_)}: it is neither an attrs class nor a dataclass; "
@@ -156,7 +156,7 @@ class _WithTypes:
         def with_types(*types: type) -> R:
             """Return a registry with `types` added, each under its tag (see `event`) or else its class name.
 
-            Raise `ValueError` if a tag already belongs to another class, and `TypeError` for a class that is neither
+            Raises `ValueError` if a tag already belongs to another class, and `TypeError` for a class that is neither
             an attrs class nor a dataclass.
             """
             for type_ in types:
@@ -202,7 +202,7 @@ class Registry:
     def with_tags(self, types: Mapping[str, type]) -> Self:
         """Return a registry with `types` added under the given tags.
 
-        Raise `ValueError` if a tag already belongs to another class, and `TypeError` for a class that is not an
+        Raises `ValueError` if a tag already belongs to another class, and `TypeError` for a class that is not an
         attrs class, a dataclass or an enum.
         """
         by_tag, by_type = dict(self.by_tag), dict(self.by_type)
@@ -232,7 +232,7 @@ class Registry:
         return declared or any(pool.cls is type_ for pool in self.pools)
 
     def shape(self, tag: str) -> Shape:
-        """Return the shape of the type with a tag. Raise `UnknownType` if there is none."""
+        """Return the shape of the type with a tag. Raises `UnknownType` if there is none."""
         shape = self.by_tag.get(tag)
         if shape is None:
             raise UnknownType(

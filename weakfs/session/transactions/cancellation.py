@@ -41,7 +41,7 @@ class Cancellation:
     def cancel(self, reason: str = "it was cancelled") -> bool:
         """Cancel and undo the work. Return false if its code has already ended, successfully or not.
 
-        Raise `RollbackIncomplete` if an external filesystem cannot be restored.
+        Raises `RollbackIncomplete` if an external filesystem cannot be restored.
         """
         for stopped in self._request(reason):
             stopped.wait()
@@ -79,7 +79,7 @@ class Cancellation:
     def govern(self, abandon: Callable[[str], bool]) -> None:
         """Take control of a transaction that begins.
 
-        Raise `TransactionCancelled` if already cancelled. Called by sessions.
+        Raises `TransactionCancelled` if already cancelled. Called by sessions.
         """
         with self._lock:
             self.check()

@@ -85,7 +85,7 @@ class Transactions(RecordLog):
         own.conclusion = conclusion
 
     def _end(self, own: Transaction, error: BaseException | None) -> None:
-        """End a transaction; `error` is what its block raised, if anything. Raise what keeps it from being merged."""
+        """End a transaction; `error` is what its block raised, if anything. Raises what keeps it from being merged."""
         try:
             own.leave()
             if error is None:

@@ -60,8 +60,8 @@ class Forks(Transactions):
         """Merge what a fork of this session did since it was forked or last merged.
 
         STATE slices are merged three-way with the merge function of their type, LOG slices are concatenated, and the
-        fork's records follow the returned record. Raise `MergeConflict`, which lists everything that both sides changed
-        differently, with nothing changed; raise `ValueError` if `fork` was not forked from this session.
+        fork's records follow the returned record. Raises `MergeConflict`, which lists everything that both sides
+        changed differently, with nothing changed, and `ValueError` if `fork` was not forked from this session.
 
         `on_conflict` resolves conflicts. `"ours"` takes our side of each conflicting hunk of a text, and of anything
         else that conflicts; `"theirs"` takes the other side. `"markers"` writes both sides into a text as git does; a

@@ -68,7 +68,7 @@ class Undo(ThreeWay):
         changed.
 
         External files are scanned first. Changes that other programs made in them are kept and merged, or replaced with
-        `foreign="replace"`; the result names these files. Reverting the reversion restores everything. Raise
+        `foreign="replace"`; the result names these files. Reverting the reversion restores everything. Raises
         `SessionError` if there is no such call, or if it changed nothing.
         """
         return self._reading(lambda: self._revert(target, paths, preview, on_conflict, foreign))
@@ -255,7 +255,9 @@ class Undo(ThreeWay):
         """Return the records that a target refers to: those of the timeline, or of a fork that was merged into it."""
         if isinstance(target, range):
             if not target or target.step != 1:
-                raise ValueError(f"cannot revert {target!r}: pass a range of record numbers with step 1, such as 3..7")
+                raise ValueError(
+                    f"cannot revert {target!r}: pass a range of record numbers with step 1, such as range(3, 8)"
+                )
             first, last = target[0], target[-1]
         elif isinstance(target, Record):
             first = last = target.seq

@@ -35,7 +35,7 @@ class Archived:
 
     @property
     def size(self) -> int:
-        """Size of the archive in bytes."""
+        """The size of the archive in bytes."""
         return self._size
 
     def __repr__(self) -> str:

@@ -53,7 +53,7 @@ def is_temporary(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def host_bytes(name: str) -> bytes:
-    """Return the host's bytes for a path segment. Raise `ValueError` if the name is empty, "." or holds a slash or NUL.
+    """Return the host's bytes for a path segment. Raises `ValueError` for an empty name, ".", a slash or a NUL.
 
     For names that do not come from a checked path, call `check_name` as well.
     """
@@ -74,7 +74,7 @@ def canonical_name(host: str) -> str:
 
 
 def host_path(segments: Sequence[str]) -> list[bytes]:
-    """Return the host's bytes for the segments of a path. Raise `ValueError` as `host_bytes` does."""
+    """Return the host's bytes for the segments of a path. Raises `ValueError` as `host_bytes` does."""
     # All segments at once: doing this one by one would take half as long as opening a directory a thousand levels deep.
     path = "/".join(segments)
     if not names.has_escapes(path) and "\0" not in path:

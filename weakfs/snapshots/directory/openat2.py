@@ -29,7 +29,7 @@ class _How(ctypes.Structure):
 def open_directory(path: bytes, flags: int, *, dir_fd: int) -> int:
     """Open a directory by a relative path below `dir_fd`, like `os.open`.
 
-    Raise `NotADirectoryError` if a link is on the path, as opening it segment by segment does.
+    Raises `NotADirectoryError` if a link is on the path, as opening it segment by segment does.
     """
     call, how, size = _prepared(flags)
     while True:

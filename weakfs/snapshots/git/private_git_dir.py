@@ -37,7 +37,7 @@ def private_git_dir(
 ) -> Generator[str]:
     """Yield a git directory with a configuration and the refs of a repository, whose objects `check_objects` accepts.
 
-    It is created in `folder`, which is created if it is missing. Raise `StoreDamaged` naming what is not a file.
+    It is created in `folder`, which is created if it is missing. Raises `StoreDamaged` naming what is not a file.
     """
     with writing(repository):
         disk.make_folder(folder)

@@ -119,7 +119,7 @@ class GitRepository:
         return digest in self._ids or digest in self.ids()
 
     def read(self, digest: bytes) -> bytes:
-        """Return a blob, unverified. Raise `MissingBlob` if it is not in the repository."""
+        """Return a blob, unverified. Raises `MissingBlob` if it is not in the repository."""
         return self._reader.read(digest)
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:

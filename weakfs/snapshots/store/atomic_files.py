@@ -26,7 +26,7 @@ _counter = itertools.count()
 
 
 def read_small(path: str) -> bytes:
-    """Return the contents of a small file. Raise `ValueError` if it is something else, and `OSError` with a remedy."""
+    """Return the contents of a small file. Raises `ValueError` if it is something else, and `OSError` with a remedy."""
     try:
         with os.fdopen(open_regular_file(path), "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -47,7 +47,7 @@ def _unreadable(path: str, error: OSError) -> OSError:
 
 
 def names_in(folder: str) -> list[str]:
-    """Return the names in a directory of a store; none if it does not exist. Raise `OSError` with a remedy."""
+    """Return the names in a directory of a store; none if it does not exist. Raises `OSError` with a remedy."""
     try:
         return os.listdir(folder)
     except FileNotFoundError:

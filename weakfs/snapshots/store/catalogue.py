@@ -106,7 +106,7 @@ class Catalogue:
             ) from None
 
     def entries(self) -> tuple[StoredSnapshot, ...]:
-        """Return all snapshots, oldest first. Raise `StoreDamaged` for a damaged file, saying how to give it up."""
+        """Return all snapshots, oldest first. Raises `StoreDamaged` for a damaged file, saying how to give it up."""
         found = []
         for path in self._paths():
             with suppress(FileNotFoundError):

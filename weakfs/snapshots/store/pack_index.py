@@ -115,7 +115,7 @@ class PackIndex:
             return {digest: length for pack in self._packs for digest, _, length in pack.rows}
 
     def read(self, digest: bytes) -> bytes:
-        """Return the bytes stored under a digest, unverified. Raise `MissingBlob` or `StoreDamaged`."""
+        """Return the bytes stored under a digest, unverified. Raises `MissingBlob` or `StoreDamaged`."""
         pack, offset, length = self._opened(digest)
         data = read_at(pack.descriptor, offset, length)
         if len(data) < length:

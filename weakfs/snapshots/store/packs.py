@@ -125,7 +125,7 @@ class PackWriter:
 
 
 def open_pack(path: str) -> int:
-    """Open a pack for reading. Raise `StoreDamaged` if it is not a regular file."""
+    """Open a pack for reading. Raises `StoreDamaged` if it is not a regular file."""
     try:
         return open_regular_file(path)
     except OSError as error:

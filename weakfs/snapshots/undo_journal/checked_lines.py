@@ -25,7 +25,7 @@ def checked_line(text: bytes, offset: int) -> bytes:
 def read_lines(stream: IO[bytes], offset: int = 0) -> Iterator[tuple[bytes, int]]:
     """Yield the text of each line and the length of the line. The stream is at `offset`.
 
-    A truncated last line is ignored: what it announces did not happen. Raise `ValueError` for a damaged one.
+    A truncated last line is ignored: what it announces did not happen. Raises `ValueError` for a damaged one.
     """
     while (line := stream.readline(LONGEST)).endswith(b"\n"):
         text = line[:-1]

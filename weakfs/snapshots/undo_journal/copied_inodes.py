@@ -70,7 +70,7 @@ class CopiedInodes:
         return {number for side, number in found if side == "disk"}
 
     def read(self) -> None:
-        """Read the lines that are new. Raise `OSError` (EBADMSG) for one that was damaged."""
+        """Read the lines that are new. Raises `OSError` (EBADMSG) for one that was damaged."""
         try:
             descriptor = os.open(INODES, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._journal)
         except FileNotFoundError:

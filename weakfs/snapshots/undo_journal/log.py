@@ -42,7 +42,7 @@ FIELDS = {
 def open_log(journal: str, flags: int = os.O_RDONLY, *, directory: int | None = None) -> int:
     """Open the log of a journal without waiting. `directory` is the directory of the journal if that is open.
 
-    Raise `FileNotFoundError` if there is no log, and `OSError` (EBADMSG) if it is not a regular file.
+    Raises `FileNotFoundError` if there is no log, and `OSError` (EBADMSG) if it is not a regular file.
     """
     name = LOG if directory is not None else os.path.join(os.fsencode(journal), LOG)
     try:
@@ -81,7 +81,7 @@ def encoded(frame: Frame, offset: int) -> bytes:
 def read_frames(log: IO[bytes], journal: str) -> Iterator[tuple[Frame, int]]:
     """Yield the steps in the log of a journal, each with the length of its line.
 
-    A truncated last line is ignored: its change did not happen. Raise `OSError` (EBADMSG) for a line that is not a
+    A truncated last line is ignored: its change did not happen. Raises `OSError` (EBADMSG) for a line that is not a
     step, or is damaged.
     """
     try:

@@ -81,7 +81,7 @@ class Threads:
 
 
 def _awaited(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], CoroutineType[Any, Any, T]]:
-    """Return a method that calls this one of an engine, and is awaited."""
+    """Return a method that calls the method of the same name of an engine, and is awaited."""
     name = method.__name__
 
     @wraps(method)

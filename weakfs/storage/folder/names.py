@@ -29,7 +29,7 @@ _DEVICES = re.compile(rb"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])\Z")
 
 
 def components(name: str, suffix: str) -> list[str]:
-    """Return the directories and the file name that encode `name`. Raise `ValueError` for surrogates."""
+    """Return the directories and the file name that encode `name`. Raises `ValueError` for surrogates."""
     try:
         parts = name.encode().split(b"/")
     except UnicodeEncodeError as error:

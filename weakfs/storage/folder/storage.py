@@ -59,7 +59,7 @@ class FolderStorage:
     def get_versioned(self, key: str) -> Versioned | None:
         """Return the value of a key with its version, or `None` if the key is not set.
 
-        Raise `JournalDamaged`, a `StorageError`, if the file of the key is damaged.
+        Raises `JournalDamaged`, a `StorageError`, if the file of the key is damaged.
         """
         self._check()
         parts = components(check_key(key), SUFFIX)

@@ -228,7 +228,7 @@ class FolderEventStore:
                 found.exchange(expected, exchange)
 
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
-        """Take or renew the lease of a stream. Raise `LeaseLost` if another writer holds it and it has not expired."""
+        """Take or renew the lease of a stream. Raises `LeaseLost` if another writer holds it and it has not expired."""
         with self._errors("lease", stream):
             return take_lease(self._stream(stream), owner, seconds)
 

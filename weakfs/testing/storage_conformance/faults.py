@@ -24,7 +24,7 @@ class FaultyStorage:
     """
 
     def __init__(self, storage: Storage, fault: Fault, *, at: int) -> None:
-        """`at` counts changes from 1; `fired` says whether it was reached."""
+        """`at` counts changes from 1; `fired` is true once that change was reached."""
         self._storage, self._fault, self._left = storage, fault, at
         self.fired = False
 

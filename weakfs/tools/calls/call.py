@@ -93,7 +93,7 @@ class Call:
     _base: int = 0
     _records_made: int = 0
     _is_counted: bool = True
-    # How often the session had read the changes of other processes when the call began.
+    # How many times the session had read the changes of other processes when the call began.
     _times_caught_up: int = 0
     # The versions of files that the caller has seen in this call, and the record after which it saw them.
     _seen: dict[str, Version] = field(factory=dict[str, "Version"])

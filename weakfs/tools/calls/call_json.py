@@ -73,7 +73,7 @@ def _refuse_constant(name: str) -> object:
 
 
 def recorded(value: object) -> str | bytes:
-    """Return `value` as JSON: text up to 1 KiB of UTF-8, else bytes. A note replaces what JSON cannot hold."""
+    """Return `value` as JSON: text of at most 1 KiB of UTF-8, or bytes. A note replaces what JSON cannot hold."""
     data = _encode(value)
     # A copy, because the object that orjson returns takes up to ten times the memory of its bytes.
     return bytes(memoryview(data)) if len(data) > INLINE else data.decode()

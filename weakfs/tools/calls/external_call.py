@@ -119,7 +119,7 @@ class ExternalCall:
         return self._checkout.directory
 
     def begin(self) -> Self:
-        """Begin the call with a scan of the files. Raise `ExternalCallFailed` if it is refused."""
+        """Begin the call with a scan of the files. Raises `ExternalCallFailed` if it is refused."""
         run(self._beginning())
         return self._begun()
 

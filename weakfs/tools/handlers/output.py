@@ -25,8 +25,8 @@ def kept_as_blob(
 ) -> BlobReference | None:
     """Return the reference that replaces a blob in an answer, or `None` if it goes inline.
 
-    `operations` read the blob from the files at `paths`, which the policy or the capability may keep out of answers.
-    Raises `InlineTooLarge` if inline is required but not possible.
+    `operations` read the contents from the files at `paths`; the policy or the capability may keep these out of
+    answers. Raises `InlineTooLarge` if inline is required but not possible.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     most = INLINE if context.capability is None else context.capability.max_inline_bytes

@@ -86,7 +86,7 @@ def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolRe
     by_bytes = params.offset_bytes is not None or params.max_bytes is not None
     if by_lines and (by_bytes or params.encoding == "bytes"):
         raise ToolValidationError(
-            "offset and limit count lines of text, offset_bytes and max_bytes bytes; give one pair or the other"
+            "offset and limit count lines, offset_bytes and max_bytes count bytes; give one pair or the other"
         )
     if by_bytes or params.encoding == "bytes":
         return _read_bytes(fs, params, context)

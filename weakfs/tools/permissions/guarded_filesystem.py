@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 class GuardedFilesystem:
     """The filesystem `inner` for one call, restricted by `access`; each method counts as its own operation.
 
-    Methods without a description do what those of `BaseFilesystem` do.
+    Methods without a docstring do what those of `BaseFilesystem` do.
     """
 
     __slots__ = ("_access", "_inner", "_primitives")

@@ -3,9 +3,9 @@
 What each provider gets, and where to pass it:
 
 - "openai": `client.chat.completions.create(tools=...)`, or with `api="responses"`,
-  `client.responses.create(tools=...)`. Strict where strict mode can express the parameters: then every call of the
-  model is well-formed and has every parameter, with `null` for one that is left out. Models get `apply_patch` to edit
-  files.
+  `client.responses.create(tools=...)`. Definitions are strict where strict mode can express the parameters; then every
+  call of the model is well-formed and has every parameter, with `null` for each one that the model leaves out. Models
+  get `apply_patch` to edit files.
 - "anthropic": `client.messages.create(tools=...)`. Models get `edit_file`.
 - "gemini": function declarations, for `types.Tool(function_declarations=...)` or the dict of that name. Models get
   `edit_file`.

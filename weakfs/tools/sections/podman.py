@@ -19,8 +19,8 @@ from weakfs.tools.sections.section import FILESYSTEM_TOOLS, FilesystemSection
 from weakfs.tools.tool import Tool
 
 TEMPLATE = """\
-You work in a container. File tools and commands see the same files under the same paths; relative paths are resolved
-and commands run in `$workdir`. $network A call that fails or takes too long changes nothing, and $processes
+You work in a container. File tools and commands see the same files under the same paths. Commands run in `$workdir`,
+and relative paths start there. $network A call that fails or takes too long changes nothing, and $processes
 """
 NO_PROCESSES = "nothing that a command\nstarts keeps running."
 PROCESSES = "nothing that a command\nstarts keeps running, except what `process_start` starts."

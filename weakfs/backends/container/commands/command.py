@@ -41,7 +41,7 @@ def run_command(
 ) -> CompletedCommand:
     """Run a shell command until it ends or is stopped. It leaves nothing running.
 
-    Raise `ProcessesRunning` while programs that other filesystems of the container launched are running, and `OSError`
+    Raises `ProcessesRunning` while programs that other filesystems of the container launched are running, and `OSError`
     (EDQUOT) if the container's files became too large.
     """
     text = script_of(["/bin/sh", "-c", command], workdir, environment, limits)
@@ -166,7 +166,7 @@ class Command:
     def completed(self, limits: CommandLimits) -> CompletedCommand:
         """Return how the command ended.
 
-        Raise `OSError` if it was killed from outside, or the files became too large.
+        Raises `OSError` if it was killed from outside, or the files became too large.
         """
         exit_code, too_many = self.exit_code, self._too_many
         if too_many:

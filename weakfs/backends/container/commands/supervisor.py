@@ -198,7 +198,7 @@ class Supervisor:
         return os.path.exists(f"/proc/{self._pid}/root/proc") and self._is_running()
 
     def request(self, line: str) -> None:
-        """Send a request. Raise `OSError` (ETIMEDOUT) if the supervisor does not read it, EPIPE if it has ended."""
+        """Send a request. Raises `OSError` (ETIMEDOUT) if the supervisor does not read it, EPIPE if it has ended."""
         try:
             # Starts with a line break, so that anything a command may have written there is a separate line.
             os.write(self._requests, f"\n{line}\n".encode())
@@ -241,7 +241,7 @@ class Supervisor:
     def kill_all(self, *, patience: int = 0) -> None:
         """Kill all processes, waiting `patience` pauses for them to end by themselves.
 
-        The container is ended if some cannot be killed. Raise `OSError` (EBUSY) instead for an attached container.
+        The container is ended if some cannot be killed. Raises `OSError` (EBUSY) instead for an attached container.
         """
         # The time is counted from the first attempt, and checked before the processes are listed, since this thread may
         # not have run for a while.

@@ -20,7 +20,7 @@ from weakfs.cli.output import Output
 def containers_command(session: str, program: str, options: tuple[str, ...], *, remove: bool, as_json: bool) -> int:
     """List the containers of sessions, and which are in use.
 
-    When a saved session is next opened, its removed container is created again as it was.
+    A removed container is created again, as it was, when its saved session is next opened.
     """
     from weakfs.backends.container import Podman, containers, remove_unused
     from weakfs.cli.errors import as_failure

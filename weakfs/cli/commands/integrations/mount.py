@@ -111,7 +111,7 @@ def _follow(session: AnySession) -> None:
 def _save(session: AnySession, where: str, seen: str | None) -> None:
     """Save the session to its file; if that is impossible or would overwrite other work, save it elsewhere.
 
-    Raise `Failure` in that case: it says why and where.
+    Raises `Failure` in that case: it says why and where.
     """
     from weakfs.cli.sessions import file_version
 

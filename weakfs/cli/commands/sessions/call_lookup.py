@@ -44,7 +44,7 @@ def call_named(session: Session, wanted: str) -> NumberedCall:
 def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:
     """Return the files before and after a call, given by its id or number.
 
-    If there are several filesystems, use the one that the call changed. Raise `Failure` if there is no such call or
+    If there are several filesystems, use the one that the call changed. Raises `Failure` if there is no such call or
     its records were compacted away.
     """
     call = call_named(session, wanted)

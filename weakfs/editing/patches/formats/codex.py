@@ -18,7 +18,7 @@ from weakfs.editing.patches.rewrite import HunkMisfit
 
 
 def rewrite_as_codex(text: str, hunks: Sequence[Hunk]) -> tuple[str, tuple[str, ...]]:
-    """Return the new text, and how each hunk matched. Raise `HunkMisfit` for the first that does not match."""
+    """Return the new text, and how each hunk matched. Raises `HunkMisfit` for the first that does not match."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()

@@ -70,7 +70,7 @@ class DiffLines:
         )
 
     def hunks(self) -> list[Hunk]:
-        """Parse the hunks of one file. Raise `PatchParseError` if there is none."""
+        """Parse the hunks of one file. Raises `PatchParseError` if there is none."""
         found: list[Hunk] = []
         while self._skips_blank_lines_to_a_hunk():
             found.append(self._hunk())

@@ -32,7 +32,7 @@ _QUOTE = "'\\''"
 
 
 def unwrapped(lines: list[str], begin: str) -> tuple[list[str], int, int]:
-    """Return the lines, and the range of the patch in them. Raise `PatchParseError` if it is malformed. O(lines)."""
+    """Return the lines, and the range of the patch in them. Raises `PatchParseError` if it is malformed. O(lines)."""
     at, end = _without_blanks(lines, 0, len(lines))
     for _ in range(DEEPEST):
         first = " ".join(lines[at].split()) if at < end and len(lines[at]) <= LONGEST else ""

@@ -55,7 +55,7 @@ def looks_like_search_replace(text: str) -> bool:
 def parse_search_replace(text: str) -> tuple[Operation, ...]:
     """Parse a patch into one operation per file, in the order of the patch. O(patch).
 
-    Raise `PatchParseError` if it is malformed. A block belongs to the file named by the last line of text above it;
+    Raises `PatchParseError` if it is malformed. A block belongs to the file named by the last line of text above it;
     without any text between two blocks, they belong to the same file. Markdown fences are skipped, and so is text
     further above a name. Lines that look like markers but do not have as many signs as those of their block count as
     contents. A carriage return at the end of a line belongs to that line, unless the markers end in one as well.
@@ -130,7 +130,7 @@ def _no_block(lines: Sequence[str], markers: Sequence[_Marker]) -> PatchParseErr
 
 
 def _blocks(markers: Sequence[_Marker]) -> Iterator[tuple[int, int, int]]:
-    """Yield the lines (from 0) of the three markers of each block, in order. Raise `PatchParseError` if malformed."""
+    """Yield the lines (from 0) of the three markers of each block, in order. Raises `PatchParseError` if malformed."""
     end = -1
     for number, marker in enumerate(markers):
         # A divider outside a block may underline a heading in the text there.
@@ -247,7 +247,7 @@ def _name_line(lines: Sequence[str], start: int, stop: int) -> int | None:
 
 
 def _path(lines: Sequence[str], at: int) -> str:
-    """Return the path that a line names. Raise `PatchParseError` if it may be something else."""
+    """Return the path that a line names. Raises `PatchParseError` if it may be something else."""
     text = lines[at].strip(BLANKS)
     if len(text) <= _LONGEST_NAME:
         text = _HEADING.sub("", text, count=1)
@@ -289,7 +289,7 @@ class _Files:
     _count: dict[str, int] = field(factory=dict)
 
     def put(self, path: str, line: int, search: tuple[str, ...], replacement: tuple[str, ...]) -> None:
-        """Add a block of a file. Raise `PatchParseError` if it would change nothing."""
+        """Add a block of a file. Raises `PatchParseError` if it would change nothing."""
         number = self._count[path] = self._count.get(path, 0) + 1
         has_text = any(map(str.strip, search))
         if not has_text and not any(map(str.strip, replacement)):

@@ -27,7 +27,7 @@ _INDEX = re.compile(r"index [0-9a-f]+\.\.[0-9a-f]+(?: ([0-7]{6}))?")
 
 
 def parse_unified(text: str) -> tuple[Operation, ...]:
-    """Parse a diff. Raise `PatchParseError` with the line of the patch if it is malformed. O(patch).
+    """Parse a diff. Raises `PatchParseError` with the line of the patch if it is malformed. O(patch).
 
     Text before, between and after the files' diffs is skipped, as in an email. A carriage return at the end of a
     line belongs to that line, unless the headers end in one as well. White space before every line is skipped.

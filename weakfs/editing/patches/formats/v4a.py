@@ -37,7 +37,7 @@ SYNONYMS = {
 
 
 def parse_v4a(text: str, *, as_codex: bool = False) -> tuple[Operation, ...]:
-    """Parse a patch. Raise `PatchParseError` with the line of the patch if it is malformed. O(patch).
+    """Parse a patch. Raises `PatchParseError` with the line of the patch if it is malformed. O(patch).
 
     A shell's heredoc or a Markdown fence around it is skipped. A carriage return at the end of a line of text belongs
     to that text, unless the patch's own lines end in one as well. White space before every line is skipped.

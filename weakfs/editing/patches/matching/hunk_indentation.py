@@ -23,7 +23,7 @@ WITH_INDENTATION = "its new lines were indented like the lines around them"
 
 
 def reindented(document: Document, place: Place) -> Place:
-    """Return a place with its new lines in the file's indentation. Raise `Misfit` if that is ambiguous."""
+    """Return a place with its new lines in the file's indentation. Raises `Misfit` if that is ambiguous."""
     if place.anchor is not None:
         return _below_anchor(document, place)
     if place.level <= TRAILING_BLANKS:

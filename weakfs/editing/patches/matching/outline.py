@@ -60,7 +60,7 @@ class Outline:
     def end(self, first: int) -> int:
         """Return the line (from 0) after the block that begins at a line. O(block).
 
-        Raise `Misfit` if the blocks requested so far are too many and too long.
+        Raises `Misfit` if the blocks requested so far are too many and too long.
         """
         if first not in self._ends:
             if self._read > MOST_READ:

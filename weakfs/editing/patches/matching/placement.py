@@ -90,7 +90,7 @@ class Search:
             self.drift = place.at - (hunk.start - 1 if hunk.old else hunk.start)
 
     def place(self, hunk: Hunk) -> Place:
-        """Find the place of a hunk. Raise `Misfit` if there is none. O(file), even for repetitive files."""
+        """Find the place of a hunk. Raises `Misfit` if there is none. O(file), even for repetitive files."""
         *others, last = hunk.readings()
         for wanted in others:
             try:

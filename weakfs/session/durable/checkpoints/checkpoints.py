@@ -281,7 +281,7 @@ class Checkpointing:
     def load(self, text: bytes, where: str) -> tuple[Timeline, dict[str, Any], Rules]:
         """Read a checkpoint's document: return its timeline, the session's own fields and the rules.
 
-        Raise `SessionFileError` for a document that is damaged.
+        Raises `SessionFileError` for a document that is damaged.
         """
         document = document_of(text, where)
         try:

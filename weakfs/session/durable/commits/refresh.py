@@ -85,7 +85,7 @@ def settled(log: LogState, session: SessionTrunk) -> Steps[None]:
 
 
 def refreshed(log: LogState, session: SessionTrunk) -> Steps[None]:
-    """Apply what others stored. Raise `StorageError` if the session was deleted."""
+    """Apply what others stored. Raises `StorageError` if the session was deleted."""
     yield from settled(log, session)
     found: int = yield Head(log.stream)
     if found < log.head:

@@ -72,6 +72,6 @@ def start_anew(log: LogState, session: SessionTrunk, after: Timeline, journals: 
 
 
 def start(log: LogState, session: SessionTrunk, line: Timeline) -> None:
-    """Store the timeline of another session in an empty stream. Raise `SessionConflict` if it is not empty."""
+    """Store the timeline of another session in an empty stream. Raises `SessionConflict` if it is not empty."""
     if not start_anew(log, session, line, {}):
         raise SessionConflict(session.session_id, 0, log.head)

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def _of_client(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[LoopStore, P], T]:
-    """Return a method that calls this one of the client."""
+    """Return a method that calls the method of the same name of the client."""
     name = method.__name__
 
     @wraps(method)

@@ -65,7 +65,7 @@ class Copies:
     content_from_frames: ContentFromFrames
 
     def read(self, digest: bytes) -> bytes:
-        """Return the content. Raise `MissingBlob` if neither a copy nor the frames contain it any more."""
+        """Return the content. Raises `MissingBlob` if neither a copy nor the frames contain it any more."""
         store, stream = self.contents.store, self.contents.stream
         name = digest.hex()
         found = store.get_contents(stream, [self.key, name])

@@ -57,7 +57,7 @@ class FrameDecoder:
     _plain_reading: Reading | None = field(default=None, init=False)
 
     def shape(self, tag: Json) -> Shape:
-        """Return the shape of the type with a tag. Raise `UnknownTag` if it is not registered."""
+        """Return the shape of the type with a tag. Raises `UnknownTag` if it is not registered."""
         return shape_of(self.rules.registry, tag, "$.type")
 
     def expansion(self, size: int) -> Expansion:

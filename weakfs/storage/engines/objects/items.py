@@ -152,7 +152,7 @@ class AsyncObjectStorage(DerivedStorage):
     async def _put_if(self, key: str, value: bytes, condition: PutMode) -> str | None:
         """Put an object conditionally. Return its version, or `None` if the condition is not met.
 
-        Raise `OutcomeUnknown` if the condition may no longer be met because of an earlier attempt without an answer.
+        Raises `OutcomeUnknown` if the condition may no longer be met because of an earlier attempt without an answer.
         """
         unanswered: GenericError | None = None
         with self._errors(is_change=True):

@@ -75,7 +75,7 @@ def seed_at(file: Descriptor, offset: int) -> int:
 
 
 def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = True) -> Iterator[Record]:
-    """Yield the records between two offsets. Raise `BadRecord` at the first that is not whole.
+    """Yield the records between two offsets. Raises `BadRecord` at the first that is not whole.
 
     Without `verify_contents`, only the digests of contents are read.
     """

@@ -145,7 +145,7 @@ class Segment:
     def read_on(self, size: int) -> None:
         """Read the batches from `end` up to `size` or the seal.
 
-        Raise `BadRecord` at the first record that is not part of a whole batch. The records before it have been read.
+        Raises `BadRecord` at the first record that is not part of a whole batch. The records before it have been read.
         """
         offsets, kept = self._offsets, self.kept
         for batch, end, seed in batches(self.file, self.end, size, self.marker):
@@ -222,11 +222,11 @@ class Segment:
         return None
 
     def size_at(self, offset: int) -> int:
-        """Return the size of the record at an offset, in bytes. Raise `BadRecord`."""
+        """Return the size of the record at an offset, in bytes. Raises `BadRecord`."""
         return head_at(self.file, offset, self.end).size
 
     def content(self, digest: bytes, offset: int) -> bytes:
-        """Return the content at an offset. Raise `BadRecord` if it does not have this digest."""
+        """Return the content at an offset. Raises `BadRecord` if it does not have this digest."""
         found = record_at(self.file, offset, self.end)
         if found.kind != CONTENT or found.body[: len(digest)] != digest:
             raise BadRecord(offset, "the contents differ from the index")

@@ -70,7 +70,7 @@ def check(stream: Stream) -> list[JournalDamaged]:
 def give_up(stream: Stream, damaged: JournalDamaged, temporary_folder: TemporaryFolder) -> list[str]:
     """Cut a stream before a damaged place; return the names of the files that were set aside.
 
-    The frames up to `damaged.number` are kept, with the contents that were stored before the damage. Raise the error
+    The frames up to `damaged.number` are kept, with the contents that were stored before the damage. Raises the error
     again if nothing can be saved.
     """
     with stream.opened_folder() as folder:

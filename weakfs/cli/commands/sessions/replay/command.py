@@ -50,7 +50,7 @@ def replay_command(file: str, verify: bool, registry: str | None, max_expansion:
 def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_json: bool) -> bool:
     """Replay a session, print the result, and return whether everything that was compared is equal.
 
-    Raise `Failure` if a record cannot be applied, or if a blob is missing; the message names what needs it.
+    Raises `Failure` if a record cannot be applied, or if a blob is missing; the message names what needs it.
     """
     from weakfs.cli.commands.sessions.replay.findings import replayed, verified
 
