@@ -61,7 +61,8 @@ class Session(session.Session):
         its own.
 
         The first call takes O(records), plus the edits of the file; later calls read only the new records. Raises
-        `FileNotFoundError`, `IsADirectoryError`, `ValueError` for a binary file or a link, and `MissingBlob`.
+        `FileNotFoundError` or `IsADirectoryError` if there is no such file, `ValueError` for a binary file or a link,
+        and `MissingBlob` if contents are missing.
         """
         from weakfs.history.blame.lines import Blames
 

@@ -30,7 +30,7 @@ async def ended(work: Future[T]) -> CancelledError | None:
 
 
 async def shielded(work: Future[T]) -> T:
-    """Return the result of some work. If this task is cancelled, raise `CancelledError` once the work has ended.
+    """Return the result of some work. If this task is cancelled, raises `CancelledError` once the work has ended.
 
     `asyncio.shield` would raise it immediately, and the work could still take effect later.
     """

@@ -89,12 +89,12 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a filesystem without its session": (
         lambda any: any(Toolset)(InMemoryFilesystem()),
         TypeError,
-        "cannot make a Toolset of an InMemoryFilesystem: the session comes first; use Toolset(session, filesystem)",
+        "cannot make a Toolset from an InMemoryFilesystem: the session comes first; use Toolset(session, filesystem)",
     ),
     "no session at all": (
         lambda any: any(Toolset)(None),
         TypeError,
-        "cannot make a Toolset of None: it takes a Session; use Toolset(Session())",
+        "cannot make a Toolset from None: it takes a Session; use Toolset(Session())",
     ),
     "a directory as a filesystem": (
         lambda any: any(Toolset)(Session(), "dir"),

@@ -70,13 +70,12 @@ class Replacement:
 def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
     """Replace `old` with `new` in `text`: the only match, or every one with `replace_all`, from left to right.
 
-    An exact match takes precedence; one that begins or ends inside a `\\r\\n` does not count. If there is none, a
-    match may differ in white space, line endings, quotes, dashes or Unicode form (see `weakfs.editing.normalization`),
-    and the inserted text takes the indentation of the lines that were found. Matches do not overlap, and inserted
-    text is not searched again.
-    Inserted line endings are those of `text` if it has only one kind, and a byte order mark at its start stays there.
-    Raises `EmptyOldString`, `NoChange`, `TargetNotFound`, `AmbiguousTarget` or `AmbiguousIndentation`, all of them
-    `EditError`. O(text + old + new).
+    An exact match takes precedence; one that begins or ends inside a `\\r\\n` does not count. If there is none, a match
+    may differ in white space, line endings, quotes, dashes or Unicode form (see `weakfs.editing.normalization`), and
+    the inserted text takes the indentation of the lines that were found. Matches do not overlap, and inserted text is
+    not searched again. Inserted line endings are those of `text` if it has only one kind, and a byte order mark at its
+    start stays there. Raises `EmptyOldString`, `NoChange`, `TargetNotFound`, `AmbiguousTarget` or
+    `AmbiguousIndentation`, all of them `EditError`. O(text + old + new).
     """
     for given in (text, old, new):
         if not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -63,8 +63,8 @@ class SupportsCheckout(Protocol):
         If the block ends without an exception, the changes in the directory become events like any other change, or
         reading them back raises and the filesystem is unchanged. If the block raises, the filesystem is unchanged
         whatever the program did. A host filesystem uses its own directory in place and undoes changes there; other
-        filesystems fill a private directory, which is removed afterwards.
-        Files that exceed the limits or `read_back` are refused based on their status, before they are read. New and
-        changed entries lose set-uid and set-gid bits that the program set; a directory keeps those that it had.
+        filesystems fill a private directory, which is removed afterwards. Files that exceed the limits or `read_back`
+        are refused based on their status, before they are read. New and changed entries lose set-uid and set-gid bits
+        that the program set; a directory keeps those that it had.
         """
         ...

@@ -52,18 +52,18 @@ class FileChange:
 
     @property
     def kind(self) -> ChangeKind:
-        """What happened to it."""
+        """What happened to the file."""
         if self.path != self.new_path:
             return "moved"
         return "added" if self.old is None else "removed" if self.new is None else "changed"
 
     @property
     def source(self) -> str | None:
-        """Where it was before, if it moved."""
+        """Where the file was before, if it moved."""
         return None if self.path == self.new_path else self.path
 
     def contents(self) -> tuple[bytes, bytes]:
-        """Read the contents before and after; empty where it does not exist. Raises `MissingBlob` if they are lost."""
+        """Read the contents before and after; empty where there is no file. Raises `MissingBlob` if they are lost."""
         return b"" if self.old is None else content_of(self.old), b"" if self.new is None else content_of(self.new)
 
 

@@ -95,7 +95,10 @@ class SessionClient(Client):
         self._agent = conn
 
     async def prompt(self, session_id: str, text: str) -> PromptResponse:
-        """Send a prompt to the agent, wait for the end of its turn, and end the calls that are still open."""
+        """Send a prompt to the agent, wait for the end of its turn, and end the calls that are still open.
+
+        Raises `RuntimeError` if no agent is connected.
+        """
         if self._agent is None:
             raise RuntimeError("there is no agent yet; pass this client to acp.spawn_agent_process or connect_to_agent")
         try:

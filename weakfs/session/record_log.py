@@ -74,7 +74,7 @@ class RecordLog(Snapshots):
                 own.line = line
 
     def compact(self, *, keep: int, keep_calls: int | None = None) -> int:
-        """Drop all records but the newest `keep`, and blobs that nothing else refers to; return the number of records.
+        """Drop all records but the newest `keep`, and blobs that nothing else refers to; return how many were dropped.
 
         Snapshots stay usable, and a fork keeps the records that are not merged yet. Dropped records can no longer be
         read or rolled back to.

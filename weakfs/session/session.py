@@ -151,12 +151,12 @@ class Session(Undo):
 
         If another process changed the session in the meantime, a change raises `SessionConflict`; with
         `on_conflict="merge"`, it is merged like a fork. With `exclusive`, no other process can change the session until
-        it is closed; raise `LeaseLost` if another process has opened it exclusively.
+        it is closed. Raises `LeaseLost` if another process has opened it exclusively.
 
         The state is in memory when this returns; records and contents from before the newest checkpoint are read when
         they are needed. A checkpoint may take up `max_expansion` times its size in memory, as a file may with `load`.
-        Raises `SessionFileError` if the stream is not a session or is damaged, and `StorageError` if the storage cannot
-        be read.
+        Raises `SessionError` if there are several sessions and no `session_id`, `SessionFileError` if the stream is not
+        a session or is damaged, and `StorageError` if the storage cannot be read.
         """
         from weakfs.session.durable.open_session import Options, open_session
 
@@ -223,10 +223,10 @@ class Session(Undo):
     def delete(where: Where, session_id: str | None = None, *, expected: int | None = None) -> str:
         """Delete a session from storage, with its records, snapshots and contents, and return its id.
 
-        Without `session_id`, delete the only session there. Raises `LeaseLost` if another process has opened it
-        exclusively. `expected` is the number of its newest frame: if another process has changed the session since,
-        raise `SessionConflict` with nothing deleted. Any other process that has it open gets `StorageError` on its next
-        change.
+        Without `session_id`, delete the only session there. `expected` is the number of its newest frame. Raises
+        `SessionError` if there is no such session, `LeaseLost` if another process has opened it exclusively, and
+        `SessionConflict` if it does not end at `expected`, because another process has changed it since; then nothing
+        is deleted. Any other process that has it open gets `StorageError` on its next change.
         """
         from weakfs.session.durable.deletion import delete_session
 

@@ -151,7 +151,7 @@ class DirectEventStore(Protocol):
     """An event store with a fast path for nearly all appends: those by the only writer of a stream."""
 
     def appender(self, stream: str) -> Appender:
-        """Return a function that appends one frame to a stream; to be called in this process.
+        """Return a function that appends one frame to a stream. It may be called in this process only.
 
         It takes the number of the frame at which the stream ends, the new frame, and the contents that the frame refers
         to. It may return false at any time, with nothing changed; call `append` then, which handles every case.

@@ -70,7 +70,7 @@ class ToolResult(Generic[V_co]):
     """The answer to one call: `message` goes to the model, `value` is for the program.
 
     With `success=False`, everything that the call did is rolled back. `images` are shown to the model along with the
-    message. A handler needs to give only the first two.
+    message. A handler needs to give only `message` and `value`.
     """
 
     message: str

@@ -196,7 +196,8 @@ class Toolset:
 
         The call fails if it takes longer than `timeout` seconds, or runs past `deadline`, a time on the session's clock
         in nanoseconds; if both are given, the earlier one counts. `cancellation` lets another thread undo the call
-        while it runs. The last four parameters are passed to the handler in its context.
+        while it runs. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are passed to the handler in its
+        context.
 
         Raises `TransactionCancelled` if the call is cancelled. An exception that is a bug rather than a failure of the
         call is raised after the call has been rolled back and recorded.
@@ -284,7 +285,7 @@ class Toolset:
 
         if not isinstance(tool, str | Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
-                f"cannot make an external call of {clip(repr(tool), 100)}; give the name of a tool, or a Tool"
+                f"cannot make an external call to {clip(repr(tool), 100)}; give the name of a tool, or a Tool"
             )
         deadline = self._earlier(None, timeout)
         given = {} if arguments is None else arguments
@@ -405,10 +406,10 @@ def _no_session(given: object) -> str:
     kind = a_type(given)
     if isinstance(given, Filesystem):
         return (
-            f"cannot make a Toolset of {kind}: the session comes first; use Toolset(session, filesystem) with the "
+            f"cannot make a Toolset from {kind}: the session comes first; use Toolset(session, filesystem) with the "
             f"session that the filesystem was made with"
         )
-    return f"cannot make a Toolset of {kind}: it takes a Session; use Toolset(Session())"
+    return f"cannot make a Toolset from {kind}: it takes a Session; use Toolset(Session())"
 
 
 def _no_tool(given: object) -> str:

@@ -349,4 +349,4 @@ def test_a_refusal_of_a_stale_write_names_the_call_of_a_merged_fork() -> None:
     result = Toolset(session).call("write_file", {"path": "/g", "content": "4\n"}, caller="reader")
 
     assert result.error_code == "changed_by_another"
-    assert "'writer' changed it since you last read it (call w2)" in result.message
+    assert "'writer' has changed it since you last read it (call w2)" in result.message

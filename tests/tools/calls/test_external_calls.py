@@ -64,7 +64,7 @@ def test_a_failed_external_call_of_a_tool_has_the_tools_receipt_and_is_recorded(
 @pytest.mark.parametrize("tool", [None, 5, Tool, {"name": "shell"}])
 def test_an_external_call_of_neither_a_name_nor_a_tool_is_refused(make: Make, tool: Any) -> None:
     tools = make()
-    with pytest.raises(TypeError, match=r"cannot make an external call of .*; give the name of a tool, or a Tool"):
+    with pytest.raises(TypeError, match=r"cannot make an external call to .*; give the name of a tool, or a Tool"):
         tools.external_call(tool)
     assert tools.session[ToolCall].all() == ()
 

@@ -47,7 +47,7 @@ def test_a_file_that_another_program_changed_is_not_overwritten(tmp_path: Path) 
     result = write(tools, "ann", "all new\n")
 
     assert (result.status, result.error_code) == ("conflict", "changed_by_another")
-    assert "it changed since you last read it" in result.message
+    assert "it has changed since you last read it" in result.message
     assert (tmp_path / "root" / "a.txt").read_text() == "of another program\n"
 
 

@@ -92,8 +92,9 @@ class ContainerFilesystem(ContainerFiles):
     recorded nor undone. Relative paths, and commands, start in `workdir`, which is created if it is missing. Mount
     points, such as /proc, are hidden. Links never lead out of `root`, whatever `follow_symlinks` is.
 
-    Raises `ValueError` unless exactly one of `image` and `container` is given, `PodmanUnavailable`, `ImageNotFound`,
-    `ContainerNotFound`, and `OSError` (EBUSY) while another process uses the session's container.
+    Raises `ValueError` unless exactly one of `image` and `container` is given, `PodmanUnavailable` if Podman is missing
+    or does not work, `ImageNotFound` or `ContainerNotFound` if none has that name, and `OSError` (EBUSY) while another
+    process uses the session's container.
     """
 
     __slots__ = ("_base", "_name", "_options")

@@ -66,7 +66,7 @@ class Hunk:
 
     @property
     def is_blank(self) -> bool:
-        """Whether all its lines are empty: it is not a hunk, unless they are context."""
+        """Whether all lines are empty: then this is not a hunk, unless they are context."""
         return self.trailing_blanks == len(self.lines)
 
     @property
@@ -96,7 +96,7 @@ class Hunk:
         )
 
     def readings(self) -> tuple[Hunk, ...]:
-        """Return its interpretations: empty lines at both ends as context, then only as separators of hunks."""
+        """Return the interpretations of the hunk: empty lines at both ends as context, then only as separators."""
         first, last = self.leading_blanks, self.trailing_blanks
         if not (first or last) or self.is_blank:
             return (self,)

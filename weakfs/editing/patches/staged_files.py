@@ -41,7 +41,7 @@ class Entry:
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
+        """Whether the entry is a symbolic link."""
         return self.target is not None
 
     def data(self, fs: Filesystem) -> bytes:

@@ -41,8 +41,9 @@ class Writing(Reading):
     ) -> WriteResult:
         """Write text as UTF-8.
 
-        `mode` is "overwrite", "create" (`FileExistsError` if there is an entry) or "append". Missing parents
-        are created, unless `create_parents` is false (`FileNotFoundError`).
+        `mode` is "overwrite", "create" (`FileExistsError` if there is an entry) or "append". Missing parents are
+        created, unless `create_parents` is false (`FileNotFoundError`). Raises `ValueError` for text with a lone
+        surrogate.
         """
         if not isinstance(content, str):
             remedy = "convert it first"
@@ -138,7 +139,10 @@ class Writing(Reading):
             logging.getLogger("weakfs.filesystem").warning("%s: %s", self.root, note)
 
     def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
-        """Create a directory, and missing parents unless `parents` is false."""
+        """Create a directory, and missing parents unless `parents` is false.
+
+        Raises `FileExistsError` if there is something else or, unless `exist_ok`, already a directory.
+        """
         self._refuse_if_read_only("make", path)
         with self.lock():
             canonical, segments, node = self._locate(path)
@@ -182,7 +186,7 @@ class Writing(Reading):
         return files + directories
 
     def move(self, src: PathArg, dst: PathArg) -> None:
-        """Move an entry to another path. An existing file there is replaced; a directory there is an error."""
+        """Move an entry to another path. A file there is replaced; a directory is not (`IsADirectoryError`)."""
         self._refuse_if_read_only("move", src)
         with self.lock():
             source, destination, size, nodes = self._transfer(src, dst, "move")
@@ -196,7 +200,7 @@ class Writing(Reading):
     def copy(self, src: PathArg, dst: PathArg) -> None:
         """Copy a file, a link, a FIFO or a whole directory.
 
-        An existing file at `dst` is replaced; a directory there is an error.
+        A file at `dst` is replaced; a directory is not (`IsADirectoryError`).
         """
         self._refuse_if_read_only("copy", dst)
         with self.lock():

@@ -96,9 +96,9 @@ def forget(
     also removed from what other processes store in the meantime; in the end they have to wait, and to open the session
     again.
 
-    Raises `ValueError` if the text cannot be forgotten, and `SessionError` for a fork, inside a transaction, while a
-    fork of the session is open, for storage whose bytes cannot be erased, and if other processes write so much that the
-    history cannot be replaced.
+    Raises `ValueError` if the text cannot be forgotten, `FileNotFoundError` if there never was a file at `path`, and
+    `SessionError` for a fork, inside a transaction, while a fork of the session is open, for storage whose bytes cannot
+    be erased, and if other processes write so much that the history cannot be replaced.
     """
     checked_session(session)
     if (path is None) == (text is None):

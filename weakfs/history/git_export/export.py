@@ -49,7 +49,8 @@ def export_git(
     `filesystem` is the id of an external filesystem. By default, the session's own files are exported or, if it has
     none, those of its only external filesystem.
 
-    Raises `ExportRefused` if the branch has other commits, and `ValueError` if there is no such filesystem.
+    Raises `ExportRefused` if the repository or the branch cannot be used, for example because the branch has other
+    commits, `ValueError` if there is no such filesystem, and `OSError` if git is missing or cannot write.
     """
     meant = chosen_filesystem(checked_session(session), filesystem)
     target = ExportedRepository.at(Path(repository).absolute(), branch)

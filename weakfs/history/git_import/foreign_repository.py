@@ -47,7 +47,7 @@ class ForeignRepository:
 
 @contextmanager
 def opened(path: str) -> Iterator[ForeignRepository]:
-    """Yield a repository, given its git directory. Raise `ImportRefused` if git cannot read it, and it alone."""
+    """Yield a repository, given its git directory. Raises `ImportRefused` if git cannot read it, and it alone."""
     try:
         _check_links(path)
         check_objects(path)

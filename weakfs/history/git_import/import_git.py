@@ -74,10 +74,10 @@ def import_git(
     directory is read. Submodules, files larger than `max_file_size`, and names that are reserved for git or cannot be
     paths are left out and reported.
 
-    Raises `ImportRefused` if `repository` is not a repository, is damaged, or needs the objects of another one, and
-    `ValueError` if the session is not new. After an exception the session may hold a part of the history, so discard
-    it. During the import, a session in storage holds the contents of about its last 5,000 records in memory; a session
-    in memory holds all contents.
+    Raises `ImportRefused` if `repository` is not a repository, has no such branch, is damaged, or needs the objects of
+    another one, `ValueError` if the session is not new, and `OSError` if git is missing. After an exception the session
+    may hold a part of the history, so discard it. During the import, a session in storage holds the contents of about
+    its last 5,000 records in memory; a session in memory holds all contents.
     """
     if not checked_session(session).is_new:
         raise ValueError(f"cannot import into session {session.session_id!r}: it has records; pass a new session")

@@ -56,7 +56,7 @@ def _own_path(host_path: str, files: Filesystem) -> str:
     root, real = os.path.realpath(files.root), os.path.realpath(host_path)
     if real != root and not real.startswith(f"{root.rstrip('/')}/"):
         raise fault(
-            PermissionError, EACCES, f"cannot use {host_path!r}: it is outside {root!r}, which the rules are about"
+            PermissionError, EACCES, f"cannot use {host_path!r}: it is outside {root!r}, to which the rules apply"
         )
     names = os.path.relpath(real, root).split("/") if real != root else []
     own, point = "/" + "/".join(from_bytes(os.fsencode(one)) for one in names), point_of(files)

@@ -11,7 +11,7 @@ try:
         import mfusepy as _mfusepy  # noqa: F401  # pyright: ignore[reportUnusedImport]
 except OSError as error:
     raise OSError(
-        f"cannot use weakfs.integrations.mount: {error}; install FUSE, on Debian: apt-get install fuse3"
+        f"cannot use weakfs.integrations.mount: {error}; install FUSE (on Debian: apt-get install fuse3)"
     ) from error
 
 from weakfs.integrations.mount.mounted_directory import Mount, MountError, mount

@@ -101,19 +101,19 @@ class BackgroundProcess:
 
     @property
     def state(self) -> State:
-        """Whether it is waiting for the transaction that started it, is running, or has ended."""
+        """Whether the process is waiting for the transaction that started it, is running, or has ended."""
         if self._ending is not None:
             return "ended"
         return "held" if self._begun_at is None else "running"
 
     @property
     def ending(self) -> ProcessEnding | None:
-        """How it ended; `None` while it runs."""
+        """How the process ended; `None` while it runs."""
         return self._ending
 
     @property
     def output_size(self) -> int:
-        """The number of bytes that it has printed."""
+        """The number of bytes that the process has printed."""
         return self._ring.total
 
     def begin(self) -> None:
@@ -125,7 +125,7 @@ class BackgroundProcess:
         self._wake_up()
 
     def output(self, since: int | None, most: int) -> Excerpt:
-        """Return a part of what it has printed; see `OutputRing.excerpt`."""
+        """Return a part of what the process has printed; see `OutputRing.excerpt`."""
         with self._changed:
             self._active_at = monotonic()
             return self._ring.excerpt(since, most, is_complete=self._ending is not None)
@@ -163,14 +163,14 @@ class BackgroundProcess:
             self._program.signal(number)
 
     def end(self, reason: str) -> None:
-        """Terminate it with SIGTERM, then SIGKILL after the grace period. Return immediately; see `wait`."""
+        """Terminate the process with SIGTERM, then SIGKILL after the grace period. Return immediately; see `wait`."""
         with self._changed:
             if self._reason is None:
                 self._reason = reason
         self._wake_up()
 
     def wait(self, timeout: float | None, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Wait until it has ended, `timeout` seconds have passed, or `stop` returns true; return whether it has ended.
+        """Wait for the process to end, for `timeout` seconds or until `stop` is true; return whether it has ended.
 
         `stop` is called again after each `notify`.
         """
@@ -181,7 +181,7 @@ class BackgroundProcess:
             return self._ending is not None
 
     def wait_for_output(self, beyond: int, timeout: float, stop: Callable[[], bool]) -> None:
-        """Wait until it has printed more than `beyond` bytes, or has ended."""
+        """Wait until the process has printed more than `beyond` bytes, or has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._ring.total > beyond or self._ending is not None or stop(), timeout)
             self._active_at = monotonic()

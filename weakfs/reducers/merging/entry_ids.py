@@ -114,7 +114,7 @@ class Tracker:
         return Names(self._start, {}, {}, {})
 
     def base_of(self, fork: str, number: int, own: str) -> Names:
-        """Return a copy of the version that a fork had after a record, whose number must have been in `wanted`.
+        """Return a copy of the version that a fork had after a record, whose number was in `wanted` of `run`.
 
         Raises `Untraceable` if it is from before the first record.
         """

@@ -74,7 +74,7 @@ def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list
 
 
 def matches_or_ends(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
-    """Return what `matches` does, or beyond the bound only the common items at the beginning and the end."""
+    """Return what `matches` returns or, beyond the bound, only the common items at the beginning and the end."""
     if len(a) == len(b) == 1:
         return [(0, 0, 1)] if a[0] == b[0] else []
     try:

@@ -76,12 +76,12 @@ class Rope:
 
     @property
     def is_joined(self) -> bool:
-        """Whether it is held in one piece, so that joining it costs nothing."""
+        """Whether the bytes are held in one piece, so that joining them costs nothing."""
         return isinstance(self._parts, bytes)
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether all of its bytes are in memory, so that none has to be read from a store. O(pieces)."""
+        """Whether all bytes are in memory, so that none has to be read from a store. O(pieces)."""
         rope: Content = self
         while isinstance(rope, Rope):
             parts = rope._parts

@@ -54,7 +54,7 @@ class ConflictEntry:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All its paths in the three versions, without duplicates."""
+        """All paths of the entry in the three versions, without duplicates."""
         found = (self.path, self.our_path, self.their_path, self.base_path)
         return tuple(dict.fromkeys(path for path in found if path is not None))
 

@@ -44,12 +44,12 @@ class HeldLease:
 
     @property
     def is_of_compaction(self) -> bool:
-        """Whether it is released after one compaction."""
+        """Whether the lease is released after one compaction."""
         return self.lease.owner.startswith(COMPACTION)
 
     @property
     def is_due(self) -> bool:
-        """Whether `fencing` is going to renew it."""
+        """Whether `fencing` is going to renew the lease."""
         return self.clock() - self._renewed > self.lease.seconds / 2
 
     def fencing(self) -> Steps[int]:

@@ -53,7 +53,7 @@ class Operation:
 
     @property
     def span(self) -> Span:
-        """Its records."""
+        """The records of the operation."""
         return Span(self.first, self.last)
 
 

@@ -72,7 +72,7 @@ class _Work:
 
     @property
     def goes_to_moment(self) -> bool:
-        """Whether it restores a moment, rather than undoing records."""
+        """Whether this work restores a moment, rather than undoing records."""
         return self.how in ("restore", "rollback")
 
 

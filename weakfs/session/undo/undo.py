@@ -62,10 +62,10 @@ class Undo(ThreeWay):
         """Undo what a call, a record or a range of record numbers changed, and keep later changes.
 
         A call is given by its id, which is the cause of its records; calls that it made are part of it. Each text is
-        merged by lines, and moves are followed. If a later change touched the same lines, raise `MergeConflict` with
-        nothing changed: "ours" is the present version, "theirs" the version before the call. `on_conflict` resolves
-        conflicts as in `merge`. `paths` limits the revert to these files and directories. With `preview`, nothing is
-        changed.
+        merged by lines, and moves are followed. If a later change touched the same lines, this raises `MergeConflict`,
+        with nothing changed: "ours" is the present version, "theirs" the version before the call. `on_conflict`
+        resolves conflicts as in `merge`. `paths` limits the revert to these files and directories. With `preview`,
+        nothing is changed.
 
         External files are scanned first. Changes that other programs made in them are kept and merged, or replaced with
         `foreign="replace"`; the result names these files. Reverting the reversion restores everything. Raises
@@ -118,7 +118,7 @@ class Undo(ThreeWay):
 
         `moment` is a record number, a snapshot, its id or its tag. Changes that other programs made in external files
         are replaced, or kept and merged with `foreign="keep"`; the result names these files. `undo` undoes the restore.
-        To restore every slice, use `rollback`.
+        To restore every slice, use `rollback`. Raises `UnknownSnapshot` if there is no such record or snapshot.
         """
 
         def run() -> Reversion:
@@ -164,7 +164,8 @@ class Undo(ThreeWay):
         The rollback is itself a record: rolling back to the record before it undoes it, and so does `undo`. Attached
         filesystems go back too: a rollback to a snapshot restores them exactly; a rollback to a record, which has no
         snapshot, undoes what was changed through the session since then. Processes that work in their files are stopped
-        first. If a filesystem fails, all return to their previous state and its error is raised.
+        first. If a filesystem fails, all return to their previous state and its error is raised. Raises
+        `UnknownSnapshot` if there is no such record or snapshot.
 
         The record's event lists in `foreign` the external files that other programs had changed. With `foreign="keep"`,
         their changes are kept, line by line, and with `"replace"` they are replaced. By default, a rollback to a

@@ -47,7 +47,7 @@ class HostDirectory(ReadableDirectory):
         The entry is created in the same directory under the name `temporary` and renamed into place, so that readers
         see the old entry or the new one. A directory cannot be replaced. A file gets the owner, group and extended
         attributes of the file that it replaces, as far as the system permits. Return the attributes that are lost, or
-        `None` if there are none. With `exclusive`, raise `FileExistsError` if the path exists.
+        `None` if there are none. With `exclusive`, raises `FileExistsError` if the path exists.
         """
         lost: str | None = None
         temporary = temporary or own.temporary_name()

@@ -42,7 +42,8 @@ def read_file(name: str, directory: int, status: Status, sink: Sink) -> tuple[St
     """Add a file's content to a sink; return its reference there and the status at the time of the read.
 
     A file that changes while it is read is read again; if it never stops changing, the last read is returned with a
-    status that must not be trusted. Raises `Swapped`; `OSError` if the file cannot be read.
+    status that must not be trusted. Raises `Swapped` if the entry is gone or is of another kind now, and `OSError` if
+    the file cannot be read.
     """
     content: Stored | bytes
     for attempt in range(1, ATTEMPTS + 1):

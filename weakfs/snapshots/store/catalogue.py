@@ -37,10 +37,10 @@ IN_FILE = {"created_ns": "created_at", "scanned_ns": "scanned_at", "recorded_ns"
 class StoredSnapshot:
     """A snapshot's entry in the catalogue.
 
-    `ref` is the manifest of the root, 64 hex digits. `created_ns` is the caller's clock; `scanned_ns` (when the
-    scan began) and `recorded_ns` (which orders the catalogue) are the machine's. All are integer nanoseconds.
-    For kinds other than `tree`, the store does not hold the contents of files; `contents` lists what else the
-    snapshot needs from the store, such as an archive. `extra` is specific to the kind, for example a commit or a
+    `ref` is the manifest of the root, 64 hex digits. `created_ns` is a time of the caller's clock; `scanned_ns` (when
+    the scan began) and `recorded_ns` (which orders the catalogue) are times of the machine's clock. All are integer
+    nanoseconds. For kinds other than `tree`, the store does not hold the contents of files; `contents` lists what else
+    the snapshot needs from the store, such as an archive. `extra` is specific to the kind, for example a commit or a
     digest; its `root` is the directory that the snapshot was taken of, see `root_name`.
     """
 

@@ -123,7 +123,7 @@ class PackIndex:
         return data
 
     def read_manifest(self, digest: bytes) -> bytes:
-        """Return a manifest, from any pack that has an intact copy. Raise `MissingBlob` or `StoreDamaged`."""
+        """Return a manifest, from any pack that has an intact copy. Raises `MissingBlob` or `StoreDamaged`."""
         manifest = self.read(digest)
         if manifest_digest(manifest) == digest:
             return manifest

@@ -113,7 +113,7 @@ class Call:
         return self.context.cancellation
 
     def perform(self) -> ToolResult[object]:
-        """Make the call. Only bugs are raised, and only after the call has been undone and recorded."""
+        """Make the call. Raises only exceptions that are bugs, after the call has been undone and recorded."""
         return run(self._steps())
 
     async def aperform(self, *, in_thread: bool = False) -> ToolResult[object]:

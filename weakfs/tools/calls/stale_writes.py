@@ -268,10 +268,10 @@ def _content(fs: Filesystem, path: str) -> bytes | None:
 
 def _message(path: str, change: ToolCall | CallerChange | None, difference: str | None) -> str:
     if change is None:
-        said = f"cannot change {path!r}: it changed since you last read it"
+        said = f"cannot change {path!r}: it has changed since you last read it"
     else:
         who = "another caller" if change.caller is None else f"{change.caller!r}"
-        said = f"cannot change {path!r}: {who} changed it since you last read it (call {change.call_id})"
+        said = f"cannot change {path!r}: {who} has changed it since you last read it (call {change.call_id})"
     if difference is None:
         return f"{said}; read it again first"
     return f"{said}; read the file again before you change it. This is what changed:\n{difference}"

@@ -70,8 +70,8 @@ class _File:
 class Reconstruction:
     """Collects what each call of a recording shows; call `finish` after the last one.
 
-    `baseline` has the files that existed before the first call, `later` the texts of files before a call, by its
-    number and path, for files whose text was unknown at that point.
+    `baseline` has the files that existed before the first call, `later` the texts of files before a call, by the number
+    of the call and the path, for files whose text was unknown at that point.
     """
 
     baseline: dict[str, Rebuilt] = field(factory=dict[str, Rebuilt])

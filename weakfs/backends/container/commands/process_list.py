@@ -54,7 +54,7 @@ class ProcessList:
         self._proc = os.open(f"/proc/{pid}/root/proc", DIRECTORY)
 
     def close(self) -> None:
-        """Close it; afterwards it lists nothing."""
+        """Close the list; afterwards it is empty."""
         descriptor, self._proc = self._proc, -1
         if descriptor >= 0:
             os.close(descriptor)

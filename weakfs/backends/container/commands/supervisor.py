@@ -189,7 +189,7 @@ class Supervisor:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is connected to a running container."""
+        """Whether the supervisor is connected to a running container."""
         return self._requests != -1 and self._has_container
 
     @property

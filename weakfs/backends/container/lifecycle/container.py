@@ -257,11 +257,11 @@ class Container:
                 self.podman.run("stop", *AT_ONCE, self.container_id)
 
     def idle_at(self) -> float | None:
-        """Return when to stop it if it is not used before then; `None` if it is not running."""
+        """Return when to stop the container if it is not used before then; `None` if it is not running."""
         return None if self.idle_after is None or not self.is_running else self._used_at + self.idle_after
 
     def stop_if_idle(self) -> None:
-        """Stop it unless it is in use, or was used again."""
+        """Stop the container unless it is in use, or was used again."""
 
         def stop() -> None:
             with self.lock:

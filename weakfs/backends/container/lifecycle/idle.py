@@ -19,11 +19,11 @@ class Stoppable(Protocol):
     """Something that runs, and is stopped when nothing has used it for a while."""
 
     def idle_at(self) -> float | None:
-        """Return when to stop it, by the clock `monotonic`; `None` for never, or if it is not running."""
+        """Return when to stop this object, by the clock `monotonic`; `None` for never, or if it is not running."""
         ...
 
     def stop_if_idle(self) -> None:
-        """Stop it unless it is in use, or was used again."""
+        """Stop this object unless it is in use, or was used again."""
         ...
 
 

@@ -89,7 +89,7 @@ class Inspected:
 
     @property
     def is_running(self) -> bool:
-        """Whether Podman considers it running."""
+        """Whether Podman considers the container running."""
         return self.status == "running"
 
 

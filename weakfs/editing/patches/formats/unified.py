@@ -74,7 +74,7 @@ class _Header:
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
+        """Whether the file is a symbolic link."""
         return LINK in ((self.old_mode or 0) & KIND, (self.new_mode or 0) & KIND)
 
     @property

@@ -340,7 +340,7 @@ class StoredMark:
 
     @property
     def seq(self) -> int:
-        """The number of the record that it follows."""
+        """The number of the record that the keyframe follows."""
         return self.entry.seq
 
     @property

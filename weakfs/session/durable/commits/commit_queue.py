@@ -54,7 +54,7 @@ class Entry:
 
     @property
     def is_alone(self) -> bool:
-        """Whether it cannot share an append: work outside the session belongs to one commit."""
+        """Whether the commit cannot share an append: work outside the session belongs to one commit."""
         return self.own is None or bool(self.own.journals) or self.is_suspect
 
 

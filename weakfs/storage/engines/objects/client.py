@@ -45,7 +45,7 @@ def check_threads(url: str) -> None:
     if _process != os.getpid():
         raise StorageError(
             f"cannot use {url!r} in a process that was forked after object storage had been used: its client would "
-            "wait forever; start the process by 'spawn' or 'forkserver', or before the first use"
+            "wait forever; start the process with the method 'spawn' or 'forkserver', or before the first use"
         )
 
 
