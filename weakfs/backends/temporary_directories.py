@@ -103,7 +103,7 @@ def _make(folder: str) -> tuple[int, str]:
             descriptor = os.open(path, DIRECTORY)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # Before it was locked, another process may have removed it as a leftover.
+                # Another process may have removed the directory as a leftover before it was locked.
                 if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
                     return descriptor, path
             except BaseException:

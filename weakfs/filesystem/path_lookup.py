@@ -123,7 +123,8 @@ class PathLookup(FilesystemPrimitives):
             here = (*done, name)
             node = self.lookup(here)
             if node is None and ".." not in todo:
-                # Nothing can be below it, so the rest of a long path that does not exist need not be looked up.
+                # Nothing can be below a missing entry, so the rest of a long path that does not exist need not be
+                # looked up.
                 if not links:
                     return path, segments, None
                 gone = (*here, *reversed(todo))

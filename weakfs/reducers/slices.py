@@ -169,7 +169,7 @@ SLICES = (
             event: WholeSlice(partial(on_external, reducer), concerns=OUTSIDE) for event, reducer in REDUCERS.items()
         },
         is_safe=True,
-        # They are restored by events of their own.
+        # External files are restored by events of their own.
         go_back=stay,
         outside=_changed_outside,
     ),

@@ -42,11 +42,11 @@ class Transaction:
     # Forks that were merged inside, with their earlier bases: a fork may be merged again after a rollback.
     merged: list[tuple[Any, Point | None]] = field(factory=list)
     open: bool = True
-    # Whether everything that its end requires is done, in the session and outside.
+    # Whether everything that the end of the transaction requires is done, in the session and outside.
     settled: bool = False
-    # Whether it is in the session's storage, even if storing it raised an error.
+    # Whether the transaction is in the session's storage, even if storing it raised an error.
     is_stored: bool = False
-    # Whether its code has ended, and an event loop awaits its commit.
+    # Whether the code of the transaction has ended, and an event loop awaits the commit.
     is_ending: bool = False
     # The timeline that it was merged into, once it was.
     joined: Timeline | None = None
@@ -54,7 +54,7 @@ class Transaction:
     shared: bool = False
     # The transaction nested inside this one.
     inner: Transaction | None = None
-    # Why it was ended while its code, or other code started by it, was still running.
+    # Why the transaction was ended while its code, or other code that it started, was still running.
     cancelled: str | None = None
     _refused: ref[Any] | None = None
 

@@ -217,7 +217,7 @@ class Restoring:
     states: dict[str, str] = field(factory=dict[str, str])
     # The filesystems already begun, each with a snapshot from before.
     begun: list[tuple[External, Any]] = field(factory=list[tuple[External, Any]])
-    # What happened to each: restored, or put back into its previous state.
+    # Whether all were restored, or were put back into their previous state as far as possible.
     settled: bool = False
 
     @property
@@ -236,7 +236,7 @@ class Restoring:
                 except BaseException as error:
                     self.states[name] = f"not restored: {_reason(error)}"
                     if isinstance(external, SelfRestoring) and not isinstance(error, RollbackIncomplete):
-                        # It has already restored itself.
+                        # This filesystem has already restored itself.
                         self.begun = [one for one in self.begun if one[0] is not external]
                     error.add_note(
                         f"{name} could not be restored; every filesystem is put back into its previous state"

@@ -41,7 +41,7 @@ class interruptible:  # noqa: N801  # a context manager; a class is a third of t
         _CHECKS.set((*_CHECKS.get(), self._check))
 
     def __exit__(self, *_: object) -> None:
-        # Not by a token of the context variable: generators may leave in any order.
+        # A token of the context variable would not work: generators may leave in any order.
         check, checks = self._check, _CHECKS.get()
         _CHECKS.set(checks[:-1] if checks and checks[-1] is check else tuple(one for one in checks if one is not check))
 

@@ -48,7 +48,7 @@ class Snapshots(SessionCore):
         """
         with self.lock:
             view = self._reading(partial(self._at, seq))
-        # It may have caught up with records that others stored.
+        # The session may have caught up with records that others stored.
         self._notify()
         return view
 

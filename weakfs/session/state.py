@@ -305,7 +305,7 @@ class SessionState(SessionTrunk):
     ) -> None:
         """Take over what was read from a file or from storage."""
         self.session_id, self.origin_id = header["session_id"], header["origin_id"]
-        # Never the number of a kept snapshot.
+        # The next number must not be that of a kept snapshot.
         own_prefix = f"{self.session_id}/"
         taken = [e.number for e in line.snapshots.values() if e.snapshot_id.startswith(own_prefix)]
         self._count_from(max([header["counter"], *taken]))

@@ -248,7 +248,7 @@ def overwrite(
     """Copy the file at `staged` into a file that keeps its inode and its names."""
     journal.contents(segments, shared.names)
     if not leaf[MODE] & stat.S_IRUSR:
-        # Only root could read it otherwise.
+        # Otherwise only root could read the file.
         disk.set_status(staged, mode=leaf[MODE] | stat.S_IRUSR)
     with Opened(disk.open_file(staged)) as source:
         disk.overwrite(segments, source, mode=leaf[MODE], modified_at=leaf[MODIFIED_AT])

@@ -34,7 +34,7 @@ class Verification:
         try:
             tree = self._store.tree(snapshot)
             if snapshot.kind == "tar":
-                # Its contents are in its archive.
+                # The contents of the snapshot are in its archive.
                 archive_of(snapshot, self._store).check()
             for _, node in walk(tree):
                 content = node[CONTENT] if type(node) is tuple else None

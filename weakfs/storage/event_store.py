@@ -34,7 +34,7 @@ class Lease(NamedTuple):
     stream: str
     owner: str
     fencing: int
-    # How long it was granted for, in seconds by the engine's clock.
+    # How long the lease was granted for, in seconds by the engine's clock.
     seconds: float
 
 

@@ -244,7 +244,7 @@ def _listed(context: ToolContext, guard: GuardedFilesystem, done: Reversion) -> 
     changes = tuple(filter(None, (_listed_change(guard, one) for one in done.changes)))
     own = recorded_id(guard, context.session.attached)
     has_others = any(one.filesystem_id != own for one in context.session.attached)
-    # They may belong to any of the filesystems.
+    # These paths may belong to any of the filesystems.
     foreign = () if has_others else tuple(path for path in done.foreign if guard.may_list(path))
     return evolve(done, changes=changes, foreign=foreign)
 

@@ -29,7 +29,7 @@ class ContainerRoot(LayerRoot):
         now = self.scan() if now is None else now
         if not self.matches(now, wanted):
             assert self._ref is not None
-            # Undoing it restores attributes as well, from contents that the scan has put into the store.
+            # Undoing this step restores attributes as well, from contents that the scan has put into the store.
             journal.tree(self._ref.hex())
             steps = UnloggedJournal(self.directory, self.journals, self.restore_manifest, whole=journal)
             self._restore(steps, now, self.layer_of(now), wanted, self.layer_of(wanted))

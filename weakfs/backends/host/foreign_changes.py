@@ -77,7 +77,7 @@ def _replaced_above(
     depths = range(1, len(above) + 1)
     replaced = next((depth for depth in depths if type(find(known, above[:depth])) is tuple), 0)
     if disk.status(above) is None:
-        # It may be there again by now.
+        # The directory may be there again by now.
         removed = next((depth for depth in depths if disk.status(above[:depth]) is None), 0)
         if removed and find(known, above[:removed]) is not None:
             replaced = min(removed, replaced or removed)

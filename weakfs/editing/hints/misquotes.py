@@ -163,7 +163,7 @@ def _escaped(old: str) -> Iterator[Misquote]:
 
 
 def _unescaped(old: str) -> Iterator[Misquote]:
-    """Yield readings in which the file has escapes for these characters."""
+    """Yield readings in which the file has escapes in place of some characters of the quote."""
     if '"' in old or "\\" in old or "\n" in old.strip():
         why = "it leaves out backslashes that the file has"
         doubled = old.replace("\\", "\\\\")

@@ -97,5 +97,5 @@ def _decompressed(end: int, read: Read, at: int) -> Iterator[bytes]:
                 piece = reader.decompress(reader.unconsumed_tail, _PIECE)
                 yield piece
     except zlib.error:
-        # It is not compressed data, or it is truncated.
+        # The data is not compressed, or is truncated.
         return

@@ -14,7 +14,7 @@ from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.git import command
 from weakfs.snapshots.git.private_git_dir import READER, check_files, check_objects, private_git_dir
 
-# What git reads of it besides its objects and its HEAD.
+# What git reads of a repository besides its objects and its HEAD.
 SHARED = ("packed-refs", "refs", "reftable", "shallow")
 # The options of its configuration that say how to read it, with the values that we know.
 FORMATS = {"objectFormat": ("sha1", "sha256"), "refStorage": ("files", "reftable")}

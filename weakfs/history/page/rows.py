@@ -64,9 +64,9 @@ class _Lane:
     view: SessionView | None = None
     # The merge's row, which is shown when the lane ends.
     merge: tuple[RowChanges, SessionView | None] | None = None
-    # The newest version of each file that its rows changed.
+    # The newest version of each file that the rows of the lane changed.
     versions: dict[Place, _Version] = field(factory=dict[Place, _Version])
-    # Its rows, each with the number of its record.
+    # The rows of the lane, each with the number of its record.
     states: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
 
 

@@ -178,7 +178,7 @@ def _undo(params: EditorParams, context: ToolContext, name: str) -> str:
         elif arguments["command"] in EDITS:
             done = context.session.revert(call.call_id, paths=[path])
             if isinstance(files, GuardedFilesystem):
-                # If it is refused, the call is rolled back.
+                # If the undo is refused, the call is rolled back.
                 files.check_reversion(done, ())
             left = _cat(_content(path, files), params.path, 1) if files.exists(path) else "The file is gone."
             return f"Last edit to {params.path} undone successfully. {left}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from weakfs.integrations.missing_packages import needed
 
 with needed("deepagents", at_least="0.7.10"):
-    # Versions before 0.7.10 do not have it.
+    # Versions before 0.7.10 do not have this name.
     from deepagents.backends.protocol import GlobTruncationReason  # noqa: F401
 
 from weakfs.integrations.deepagents.backend import WeakfsBackend

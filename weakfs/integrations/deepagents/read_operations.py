@@ -235,7 +235,7 @@ def _info(fs: Filesystem, entry: FileEntry) -> FileInfo:
     try:
         return _described(info, fs.stat(entry.path))
     except OSError:
-        # Its status is hidden, or the entry is gone.
+        # The status is hidden, or the entry is gone.
         return info
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from weakfs.integrations.missing_packages import needed
 
 with needed("google_adk", modules=("google",), at_least="2.13"):
-    # Versions before 2 do not have it.
+    # Versions before 2 do not have this name.
     from google.adk.environment import BaseEnvironment  # noqa: F401
 
 from weakfs.integrations.google_adk.artifacts import WeakfsArtifactService

@@ -9,7 +9,7 @@ from __future__ import annotations
 from weakfs.integrations.missing_packages import needed
 
 with needed("langchain", modules=("langchain", "langchain_core", "langgraph"), at_least="1.4"):
-    # Versions before 1 do not have it.
+    # Versions before 1 do not have this name.
     from langchain.agents.middleware import AgentMiddleware  # noqa: F401
     from langgraph.runtime import ExecutionInfo  # noqa: F401
 

@@ -30,7 +30,7 @@ class Ancestor:
     """A checkpoint, as an ancestor of another one."""
 
     checkpoint: str
-    # Whether it was stored at the end of a step, rather than when a run began or a step was started again.
+    # Whether the checkpoint was stored at the end of a step, rather than when a run began or a step was started again.
     is_next: bool
     is_first: bool
 

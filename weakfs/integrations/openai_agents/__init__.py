@@ -10,7 +10,7 @@ from __future__ import annotations
 from weakfs.integrations.missing_packages import needed
 
 with needed("openai_agents", modules=("agents",), at_least="0.24"):
-    # Versions before 0.24 do not have it.
+    # Versions before 0.24 do not have this name.
     from agents.sandbox.session import BaseSandboxClient  # noqa: F401
 
 from weakfs.integrations.openai_agents.client import WeakfsSandboxClient, WeakfsSandboxOptions, WeakfsSandboxState

@@ -201,7 +201,7 @@ class BackgroundProcess:
             if self._wake >= 0:
                 os.eventfd_write(self._wake, 1)
 
-    # Methods that run in its thread
+    # Methods that run in the thread
 
     def _run(self) -> None:
         program = self._program

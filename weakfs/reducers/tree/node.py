@@ -202,8 +202,8 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
     files, directories, size = files - less_files, directories - less_directories, size - less_size
     new = node
     for directory, name, old in reversed(way):
-        # From now on only its successor is searched. Its listing is dropped, so that of 1,000 versions only the last
-        # one keeps listings.
+        # From now on only the new directory is searched. The listing of the old one is dropped, so that of 1,000
+        # versions only the last one keeps listings.
         replaced: Remembering = directory
         replaced._listing = None
         if directory._total_size == UNCOUNTED:

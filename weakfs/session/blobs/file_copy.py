@@ -49,7 +49,7 @@ def copy_range(source: int, offset: int, size: int, target: int) -> int:
             in_kernel = count > 0
             count = count or _copied_in_pieces(source, target, start, stop, offset)
             if not count:
-                # It was truncated in the meantime.
+                # The source was truncated in the meantime.
                 size = start - offset
                 break
             start += count

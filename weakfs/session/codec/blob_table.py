@@ -66,7 +66,7 @@ class Blobs:
         after = self._written(parent) if parent is not None and len(parent) >= MIN_PARENT else None
         tail = tail_after(content, parent) if after is not None and parent is not None else None
         if tail is None and type(content) is Rope and start is not None:
-            # It cannot be written in one piece: its first part is stored elsewhere.
+            # The blob cannot be written in one piece: its first part is stored elsewhere.
             after, tail = self.number(start), content.tail()
         if after is not None and tail is not None:
             number = self._by_tail.get((after, tail))

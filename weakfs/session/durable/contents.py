@@ -60,6 +60,6 @@ class StreamContents:
                 try:
                     read[name] = content.join()
                 except MissingBlob:
-                    # It was already lost; only what needs it fails.
+                    # The content was already lost; only what needs it fails.
                     continue
         return read

@@ -21,7 +21,7 @@ def delete_session(where: Where, session_id: str | None, *, expected: int | None
         if name is None or not (store.head(name) or name in store.streams(name)):
             which = "" if name is None else f" {name!r}"
             raise SessionError(f"cannot delete session{which}: there is none in {store.url}; check the location")
-        # Until it ends, nobody else can append.
+        # Until the lease ends, nobody else can append.
         lease = HeldLease(store, run(taken(TakeLease(name, f"delete-{uuid4().hex}", LEASE)), store))
         try:
             # First: nobody can append between this and the deletion.

@@ -87,7 +87,7 @@ def taken(take: TakeLease) -> Steps[Lease]:
 
 def given_up(take: TakeLease) -> Steps[None]:
     """Release a lease that was taken for something that has failed, or that may have been taken by a failed request."""
-    # If it cannot be released, it expires.
+    # A lease that cannot be released expires.
     with suppress(StorageError):
         # Taken once more, since the answer to the first request may have been lost.
         yield ReleaseLease((yield take))

@@ -217,7 +217,7 @@ def _read_stored(
             # Others may have appended since.
             if ends > checkpoint.number and list((yield Read(stream, checkpoint.number, 1))):
                 return log, reader, read
-            # It was deleted meanwhile, or it is damaged.
+            # The stream was deleted meanwhile, or is damaged.
             left -= 1
             if not left:
                 raise _cut_off(stream, store.url, checkpoint.number, ends)

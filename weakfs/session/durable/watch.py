@@ -55,7 +55,7 @@ def _records(session: SessionState, refresh: Callable[[], object], timeout: floa
         if session._closed is None:
             raise
     if session._closed is not None:
-        # Recorded before it was closed.
+        # Recorded before the session was closed.
         yield from session.records.since(seq)
 
 
@@ -85,6 +85,6 @@ async def _arecords(
         if threads is not None:
             threads.end_threads()
     if session._closed is not None:
-        # Recorded before it was closed.
+        # Recorded before the session was closed.
         for record in session.records.since(seq):
             yield record

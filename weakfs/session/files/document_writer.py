@@ -233,7 +233,7 @@ class Document:
             index += len(batch)
             parts[-1].end = index
             if not skip and index == len(before) and hashed.digest() == last.digest():
-                # It begins with equal items that are different objects. Loading makes them the same objects.
+                # The slice begins with equal items that are different objects. Loading makes them the same objects.
                 parts, skip = [Part(JsonArray(self._spool))], len(before)
         digest = hashed.digest()
         known = self._by_items.get((tag, digest))

@@ -136,7 +136,7 @@ class Keyframes:
     since: tuple[int, int] = (0, 0)
     # The lasting keyframe before the first of these, if a file held any.
     last_loaded: PackedMark | None = None
-    # Whether they belong to a loaded history, whose lasting keyframes are in the file.
+    # Whether these keyframes belong to a loaded history, whose lasting keyframes are in the file.
     is_past: bool = False
     # The keyframe that is becoming permanent.
     draft: Draft | None = None
@@ -164,7 +164,7 @@ class Keyframes:
         """Add a keyframe and thin out the others. `rows` are the records after `base`."""
         made = self
         if made.draft is not None and mark.seq - made.draft.seq >= PATIENCE:
-            # Perhaps nobody can complete it: the thread that was doing its steps may be gone.
+            # Perhaps nobody can complete the draft: the thread that was doing its steps may be gone.
             made = made._with_changes(made.draft.advance() or {})
         draft = made.draft
         if draft is None and mark.seq >= made.due(base):

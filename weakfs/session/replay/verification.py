@@ -230,7 +230,7 @@ class Rebuilding:
         if event.renumbered and self._is_own(event.fork):
             self._near_transactions |= self._wanted.intersection(range(seq + 1, seq + len(block) + 1))
         if not block or ((self._is_own(event.fork) or not bases) and self._goes_back(block[-1], event.base)):
-            # Whatever it started from, it changed nothing.
+            # Whatever the fork started from, it changed nothing.
             if bases:
                 self._remember(seq, event, Branch(bases[0], {seq: bases[0]}), is_certain=is_certain)
             return self._moment("merge", seq, event.state, ours)

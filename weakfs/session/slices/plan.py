@@ -23,11 +23,11 @@ class Step:
     concerns: EventFilter | None = None
     # Returns whether an event concerns the slice.
     test: Callable[[Any], bool] | None = None
-    # Whether it only appends the event to the slice.
+    # Whether the reducer only appends the event to the slice.
     appends: bool = False
     # Reduces many of these events at once.
     fold: Fold | None = None
-    # Whether it may change values other than the newest one, and whether its values have to be checked.
+    # Whether the reducer may change values other than the newest one, and whether its values have to be checked.
     is_whole: bool = False
     is_checked: bool = True
 
@@ -66,7 +66,7 @@ class Plan:
     place: int | None
     if_set: Part
     if_none: Part
-    # Whether it may change a LOG slice.
+    # Whether the event may change a LOG slice.
     is_logged: bool
 
     @classmethod

@@ -57,7 +57,7 @@ class TransactionBlock(Generic[B]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # It may have ended with an error before.
+        # The transaction may have ended with an error before.
         if self._own is not None and self._own.session is not None:
             self._end(self._own, error)
 

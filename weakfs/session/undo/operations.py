@@ -233,7 +233,7 @@ def undone(every: Iterable[Operation]) -> tuple[set[Operation], set[Operation]]:
                 continue
             target = by_last[place]
             if target.parts and not (span.first <= target.first and target.last <= span.last):
-                # Only something in it was undone, before the call ended.
+                # Only a part of the call was undone, before it ended.
                 continue
             if one.how == "undo":
                 undone.add(target)

@@ -82,7 +82,8 @@ class Archived:
     def check(self) -> None:
         """Raise `MissingBlob` if the archive was damaged or changed. Reads it whole.
 
-        Its contents would not show that: their digests are computed when the archive is unpacked, and so always match.
+        The contents of the archive would not show that: their digests are computed when the archive is unpacked, and so
+        always match.
         """
         if isinstance(self._data, Stored):
             for _ in checked_between(checked_pieces(self._data)):

@@ -120,7 +120,7 @@ class HostDirectory(ReadableDirectory):
             except PermissionError:
                 status = self.status(here)
                 if status is not None and status.st_uid == user:
-                    # Permissions are granted before it is removed.
+                    # The permissions are granted before the directory is removed.
                     continue
                 raise
             with Opened(descriptor):

@@ -196,7 +196,7 @@ def copy_link_owner(directory: int, name: bytes, before: os.stat_result) -> str 
     lost = _copy_owner(made, before, lambda uid, gid: os.chown(name, uid, gid, dir_fd=directory, follow_symlinks=False))
     if not stat.S_ISLNK(made.st_mode):
         with suppress(OSError):
-            # A special file inherits a list too.
+            # A special file inherits an access control list too.
             os.removexattr(f"/proc/self/fd/{directory}/{os.fsdecode(name)}", ACCESS_LIST, follow_symlinks=False)
     return ", ".join(lost) or None
 

@@ -39,7 +39,7 @@ class HeldDirectory:
     def __init__(self, root: str, descriptor: int | None = None) -> None:
         self.root = os.path.realpath(root) if descriptor is None else root
         self.descriptor = os.open(self.root, DIRECTORY) if descriptor is None else descriptor
-        # Its inode number, if that identifies it for as long as it exists.
+        # The inode number of the directory, if that identifies it for as long as it exists.
         self.lasting_inode: int | None = None
         # The directory that each thread keeps open: its path and descriptor.
         self._kept: dict[int, tuple[Segments, int]] = {}

@@ -148,7 +148,7 @@ class ReadableDirectory(HeldDirectory):
             with Parent(self, segments) as (directory, name):
                 return _link(os.readlink(name, dir_fd=directory), status)
         except OSError as error:
-            # It was replaced by something else between the two calls.
+            # The entry was replaced by something else between the two calls.
             if error.errno in (*ABSENT, EINVAL):
                 return self.node(segments)
             raise
@@ -207,7 +207,7 @@ class ReadableDirectory(HeldDirectory):
                         else:
                             found.append((name, self._file((*segments, name), status)))
                     except OSError as error:
-                        # It disappeared after it was listed.
+                        # The entry disappeared after it was listed.
                         if error.errno not in (*ABSENT, EINVAL):
                             raise
         finally:

@@ -69,7 +69,7 @@ def _make(made: str, repository: str, configuration: bytes, names: Sequence[str]
         shared = os.path.join(repository, name)
         check = _check_file if name == PACKED_REFS else check_files
         check(repository, shared, LARGEST)
-        # Git may create it.
+        # Git may create the file later.
         if name == PACKED_REFS or os.path.lexists(shared):
             os.symlink(os.path.abspath(shared), os.path.join(made, name))
 

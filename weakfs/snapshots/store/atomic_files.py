@@ -90,7 +90,7 @@ def open_temporary(folder: str) -> tuple[int, str]:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Before it was locked, another process may have removed it as a leftover.
+            # Another process may have removed the file as a leftover before it was locked.
             if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
                 return descriptor, path
         except FileNotFoundError:

@@ -131,7 +131,7 @@ class Catalogue:
         path = self.path_of(snapshot_id)
         try:
             if os.path.isdir(path) and not os.path.islink(path):
-                # It was put there by something else.
+                # The directory was put there by something else.
                 os.rmdir(path)
             else:
                 os.unlink(path)

@@ -52,8 +52,8 @@ class PackIndex:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        # For each digest the number of its row, counted through the indexes of all packs. Replaced as a whole when
-        # packs are removed. A new process reads all indexes: with a tuple for each row that took three times as long.
+        # The number of each digest's row, counted through the indexes of all packs. Replaced as a whole when packs are
+        # removed. A new process reads all indexes: with a tuple for each row that took three times as long.
         self.places: dict[bytes, int] = {}
         self.damaged: dict[str, StoreDamaged] = {}
         self._lock = Lock()

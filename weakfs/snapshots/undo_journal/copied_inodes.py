@@ -34,7 +34,7 @@ class CopiedInodes:
         self._journal = journal
         self._path = path
         self._read = self._lines = 0
-        # For each inode number its copies, each with the number of the line that describes it.
+        # The copies of each inode number, each with the number of the line that describes it.
         self._copies: dict[_InodeOnSide, list[tuple[int, _InodeOnSide]]] = {}
 
     def remember(self, source: Side, target: Side, pairs: Iterable[tuple[int, int]]) -> None:

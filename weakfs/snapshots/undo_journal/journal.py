@@ -179,7 +179,7 @@ class Journal:
         was = None if status is None else status.st_ino
         frame = {"op": "moved", "path": source, "to": destination, "was": was, "parents": times}
         if status is not None and status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
-            # An overlay mount may change its inode number when it is moved.
+            # An overlay mount may change the inode number of an entry that is moved.
             frame["looks"] = [status.st_mtime_ns, status.st_size]
         self._write(frame)
 

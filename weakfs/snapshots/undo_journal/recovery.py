@@ -56,7 +56,7 @@ def recover_journals(
             except BlockingIOError:
                 found.in_progress.append(_changed(path))
             except FileNotFoundError:
-                # It was committed, or another process recovered it first.
+                # The work was committed, or another process recovered it first.
                 continue
             else:
                 if journal is not None:

@@ -79,7 +79,7 @@ class UndoStep:
         status = self.disk.status(there)
         is_it = status is not None and was is not None and self._has_inode(status, was)
         if not is_it and (status is None or looks != [status.st_mtime_ns, status.st_size]):
-            # It was never moved, or another program removed it: there is nothing to put back.
+            # The entry was never moved, or another program removed it: there is nothing to put back.
             logger.warning("%s cannot be moved back from %s: it is not there", segments, there)
             return
         self._make_way(segments)
@@ -96,12 +96,12 @@ class UndoStep:
         try:
             kept = os.stat(name, dir_fd=self.directory, follow_symlinks=False)
         except FileNotFoundError:
-            # It was never kept: the change that was logged did not happen.
+            # The entry was never kept: the change that was logged did not happen.
             return
         self._make_way(segments)
         there = self.disk.status(segments)
         if there is not None and (os.path.samestat(there, kept) or identity(there) == was):
-            # It was kept, possibly as a copy, and then not replaced.
+            # The entry was kept, possibly as a copy, and then not replaced.
             remove_entry(self.directory, name)
             return
         if there is not None and (stat.S_ISDIR(there.st_mode) or stat.S_ISDIR(kept.st_mode)):
@@ -232,7 +232,7 @@ class UndoStep:
 
     def _set_back(self, segments: Segments, mode: int, at: int) -> None:
         status = self.disk.status(segments)
-        # If it was never changed, we may lack the permission to set it.
+        # If the status was never changed, we may lack the permission to set it.
         if status is None or (stat.S_IMODE(status.st_mode), status.st_mtime_ns) == (mode, at):
             return
         if stat.S_ISDIR(status.st_mode):

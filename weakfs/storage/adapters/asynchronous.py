@@ -58,7 +58,7 @@ class Threads:
             if not future.cancel():
                 await ended(waiting)
                 if not waiting.cancelled():
-                    # Mark its failure as retrieved: nobody is waiting for the result any more.
+                    # Mark the failure as retrieved: nobody is waiting for the result any more.
                     waiting.exception()
             raise
 
@@ -70,7 +70,7 @@ class Threads:
             import asyncio
 
             try:
-                # Never withdrawn, since closing again does nothing.
+                # This call is never withdrawn, since closing again does nothing.
                 await shielded(asyncio.wrap_future(self._pool.submit(close)))
             finally:
                 self.end()

@@ -41,7 +41,8 @@ class Head:
     trims: int = 0
     fencing: int = 0
     owner: str = ""
-    # In seconds since 1970, and for how many seconds the lease was granted, which earlier versions did not store.
+    # When the lease expires, in seconds since 1970, and for how many seconds it was granted, which earlier versions did
+    # not store.
     expires: float = 0.0
     seconds: float | None = None
 

@@ -264,7 +264,7 @@ class Call:
         if isinstance(error, Undone):
             return with_inexact(error.result, error, self.context.filesystem)
         if isinstance(error, (MergeConflict, SessionConflict)):
-            # It may conflict with the same call made by another process: what others stored is known only now.
+            # The call may conflict with the same call made by another process: what others stored is known only now.
             try:
                 self._check_repeated()
             except _Repeated as repeated:
@@ -299,7 +299,8 @@ class Call:
     def _write_down_fault(self, error: BaseException) -> Steps[None]:
         is_cancelled = isinstance(error, _cancelling())
         if is_cancelled and self._is_ending and self.session._awaits_commits:
-            # It was cancelled while its commit was awaited: storage has both the changes and the record, or neither.
+            # The call was cancelled while its commit was awaited: storage has both the changes and the record, or
+            # neither.
             return
         result = failed(
             Receipt, "error", "cancelled" if is_cancelled else "internal_error", f"{type(error).__name__}: {error}"
@@ -373,7 +374,7 @@ class Call:
                 path = seen_versions.path_of(target)
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
-                    # It no longer exists, or is not a file.
+                    # The target no longer exists, or is not a file.
                     seen_versions.check(self.caller, canonical_path(self.context.filesystem, target))
             else:
                 if self.require_read:

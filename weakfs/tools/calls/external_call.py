@@ -242,7 +242,7 @@ class ExternalCall:
                 given = yield self._in_context(self._check_out if is_work else step)
             except BaseException as error:
                 if self._files is not None:
-                    # It was cancelled while the files were being checked out.
+                    # The call was cancelled while the files were being checked out.
                     files, self._files = self._files, None
                     self._context.run(files.__exit__, type(error), error, error.__traceback__)
                 step = self._resumed(steps.throw, error)

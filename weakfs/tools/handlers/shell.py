@@ -325,5 +325,5 @@ def checked_directory(fs: Filesystem, command: str, path: str, doing: str, who: 
     return found
 
 
-# To leave it out: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.
+# To leave the tool out: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.
 TOOLS = (shell_tool(),)

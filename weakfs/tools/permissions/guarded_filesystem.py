@@ -447,7 +447,7 @@ class GuardedFilesystem:
         if not isinstance(self._inner, SupportsProcesses):
             raise ToolValidationError(no_processes(self._inner))
         self._access.check_command()
-        # Their changes are not checked, because they could not be undone.
+        # The changes of processes are not checked, because they could not be undone.
         self._access.check_undivided("write", why="use processes")
         self._access.check_unbounded("use processes")
         return self._inner.background

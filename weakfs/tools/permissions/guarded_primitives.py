@@ -86,7 +86,7 @@ class GuardedPrimitives(BaseFilesystem):
         place = self._locate_parsed(parsed, follow)
         found, segments, node = place
         if segments[:1] == (OUTSIDE,):
-            # It has no path here, so no root and no rule can apply to it.
+            # The entry has no path here, so no root and no rule can apply to it.
             operations: tuple[Operation, ...] = (self._operation, "read") if self._reads else (self._operation,)
             why = f"use {canonical!r}, which leads out of the root"
             self._access.check_everything(*operations, why=why, withheld=True)

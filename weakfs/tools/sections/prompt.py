@@ -118,7 +118,8 @@ class Prompt:
     def _open(self, home: FilesystemSection | None, session: Session) -> Toolset:
         if home is None:
             return Toolset(session, tools=map(_without_filesystem, self.tools), provider=self.provider)
-        # It has all tools, so that the answer to a wrong name can list them; each is called through its own toolset.
+        # This toolset has all tools, so that the answer to a wrong name can list them; each is called through its own
+        # toolset.
         return Toolset(
             session,
             home.filesystem,

@@ -177,7 +177,7 @@ def _edited(recorded: Recorded, edits: list[Edit]) -> Step:
     result = recorded.result
     carried_out = _carried_out(result, edits)
     hunks = read_structured(result.get("structuredPatch"))
-    # With nothing to replace, it succeeds only if the file is missing or empty.
+    # With nothing to replace, the edit succeeds only if the file is missing or empty.
     before = _original(result, is_new=not edits[0].old)
 
     def after(texts: Texts) -> Texts:

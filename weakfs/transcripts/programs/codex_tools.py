@@ -183,7 +183,7 @@ def _failed_patch(recorded: Recorded, patch: str, named: list[_Change]) -> Step:
     if "verification failed" not in said and any(refusal in said for refusal in _REFUSALS):
         raise NotPerformed("it was refused, or ended before it was done", unknown)
     if recorded.result.get("success") is False and not (len(named) == 1 and any(misfit in said for misfit in _MISFITS)):
-        # It ended in the middle: the changes made so far remain, and are not recorded.
+        # The call ended in the middle: the changes made so far remain, and are not recorded.
         raise NotPerformed("it ended before it was done", unknown)
     only = len(named) == 1 and any(missing in said for missing in _MISSING)
     return Step("apply_patch", {"patch": patch}, False, dict.fromkeys(unknown) if only else unknown)
@@ -286,7 +286,7 @@ def _given(text: Text, _: Text) -> Text:
 
 
 def _gone(held: Text) -> Text:
-    # It existed, or the patch would have failed; if nothing is known about it, there is nothing to delete here.
+    # The file existed, or the patch would have failed; if nothing is known about it, there is nothing to delete here.
     return UNKNOWN if held is UNKNOWN else None
 
 

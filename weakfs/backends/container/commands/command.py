@@ -116,7 +116,7 @@ class Command:
         while self.exit_code is None and not self._files.has_ended:
             now = monotonic()
             if now >= until:
-                # It may have ended in time while this thread did not run.
+                # The command may have ended in time while this thread did not run.
                 self._read(0)
                 self._timed_out = self.exit_code is None and not self._files.has_ended
             if self._timed_out:

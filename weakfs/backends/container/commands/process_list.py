@@ -116,7 +116,7 @@ class ProcessList:
                     return found[0][len(start) :].decode("utf-8", "replace") if found else ""
             if self._is_executing(pid):
                 return None
-            # It may have come out of `execve` in between, or gone into another one.
+            # The process may have come out of `execve` in between, or gone into another one.
             time.sleep(PAUSE)
         return ""
 

@@ -141,7 +141,7 @@ class Supervisor:
         if descriptor >= 0:
             os.close(descriptor)
         self.listing.close()
-        # It holds the directory of the layer open, and programs that have ended refer to this object.
+        # The function holds the directory of the layer open, and programs that have ended refer to this object.
         self.exceeded = lambda: None
 
     def _open_list(self, pid: int) -> ProcessList:
@@ -194,7 +194,8 @@ class Supervisor:
 
     @property
     def _has_container(self) -> bool:
-        # Its root disappears as soon as it ends, the process itself only when all others in the container are reaped.
+        # The root of the first process disappears as soon as it ends, the process itself only when all others in the
+        # container are reaped.
         return os.path.exists(f"/proc/{self._pid}/root/proc") and self._is_running()
 
     def request(self, line: str) -> None:

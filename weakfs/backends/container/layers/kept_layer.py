@@ -27,7 +27,7 @@ from weakfs.snapshots.undo_journal.journal_directory import Journals
 # The suffix of the directory of a layer that was set aside.
 KEPT = ".kept"
 
-# The suffix once its container has all of its files.
+# The suffix of that directory once the container has all of its files.
 DONE = ".done"
 
 

@@ -111,7 +111,7 @@ def end(podman: Podman, found: Inspected, mark: str) -> Inspected:
         podman.run("stop", *AT_ONCE, found.container_id)
     until = monotonic() + ENDING
     while found.monitor and mark.encode() in command_of(found.pid) and monotonic() < until:
-        # Its monitor was killed.
+        # The container's monitor was killed.
         _kill(found.pid)
         time.sleep(PAUSE)
     return inspect(podman, found.container_id)

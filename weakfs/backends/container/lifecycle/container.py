@@ -67,7 +67,7 @@ class Container:
         self.image_id = inspected.image_id
         self._path = control
         self._inspected = inspected
-        # Held while it is started, stopped or closed, and while its files are opened.
+        # Held while the container is started, stopped or closed, and while its files are opened.
         self.lock = RLock()
         self._user = os.getpid()
         self._process: int | None = None
@@ -83,7 +83,7 @@ class Container:
         self.idle_after: float | None = IDLE_AFTER
         self._used_at = monotonic()
         self.users: WeakSet[User] = WeakSet()
-        # From here on, it belongs to this object.
+        # From here on, the descriptor belongs to this object.
         self._control = held
 
     def __del__(self) -> None:
@@ -248,7 +248,7 @@ class Container:
         """Stop the container: its processes end, its files stay. It is started again when it is next used."""
         with self.lock:
             if self.is_own and not has_monitor(self._inspected):
-                # After `podman stop`, it could not be distinguished from a container that ended by itself.
+                # After `podman stop`, the container could not be distinguished from one that ended by itself.
                 self._end()
                 self._let_go()
                 return
@@ -274,7 +274,7 @@ class Container:
             step = partial(user.run_unless_used, step)
         step()
         if self.is_running and self.idle_after is not None:
-            # It is in use, or its monitor was killed.
+            # The container is in use, or its monitor was killed.
             self._used_at = max(self._used_at, monotonic() - (1 - AGAIN) * self.idle_after)
 
     def remove(self) -> None:

@@ -76,7 +76,8 @@ class Inspected:
     image_id: str
     labels: Mapping[str, str] = field(repr=False)
     status: str
-    # The command line that created it, from the name of the command on; empty for programs other than Podman.
+    # The command line that created the container, from the name of the command on; empty for programs other than
+    # Podman.
     created_by: tuple[str, ...] = field(repr=False)
     # The first process of the container, and its monitor.
     pid: int
@@ -180,7 +181,8 @@ class Podman:
                 try:
                     out, err = process.communicate(input or b"", timeout=PATIENCE)
                 except BaseException:
-                    # Kills everything that it started, except for processes that left its group, such as containers.
+                    # Kills everything that Podman started, except for processes that left its group, such as
+                    # containers.
                     with suppress(ProcessLookupError):
                         os.killpg(process.pid, signal.SIGKILL)
                     raise

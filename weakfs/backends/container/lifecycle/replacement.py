@@ -46,7 +46,7 @@ def settled(podman: Podman, found: Iterable[Inspected]) -> list[Inspected]:
         podman.remove(lost.container_id)
         return rest
     for one in rest:
-        # Its layer is still empty.
+        # The layer of the replacement is still empty.
         podman.remove(one.container_id)
     podman.run("rename", lost.container_id, lost.name.removesuffix(LOST))
     return [inspect(podman, lost.container_id)]

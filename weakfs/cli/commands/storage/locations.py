@@ -132,9 +132,9 @@ def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bo
 def delete_command(location: str, yes: bool, as_json: bool) -> int:
     """Permanently delete the session at LOCATION.
 
-    Its history is deleted too. LOCATION#ID names one of several sessions. Shows what will be deleted, and asks for
-    confirmation. A session that changes in the meantime, or that another process has opened exclusively, is not
-    deleted; any other process that has it open gets an error on its next change.
+    The history of the session is deleted too. LOCATION#ID names one of several sessions. Shows what will be deleted,
+    and asks for confirmation. A session that changes in the meantime, or that another process has opened exclusively,
+    is not deleted; any other process that has it open gets an error on its next change.
     """
     from weakfs import Session
     from weakfs.cli.sessions import Location, no_session

@@ -42,7 +42,7 @@ class Moment:
     # The numbers of events before the first frame that is kept.
     kept_from: Mapping[str, int]
     index: Any
-    # Whether it was requested explicitly.
+    # Whether the checkpoint was requested explicitly.
     is_forced: bool = True
 
 

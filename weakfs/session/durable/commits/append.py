@@ -46,12 +46,12 @@ def append(
             log.prepared = None
             found: int = yield Head(log.stream)
             if found < conflict.actual:
-                # It was deleted in the meantime.
+                # The stream was deleted in the meantime.
                 raise log.gone("change", found) from None
             raise frames_missing(log.stream, log.store.url, log.head, conflict.actual) from None
         first = name_of(others[0])
         if first == names[0]:
-            # It was stored by an attempt whose outcome was unknown.
+            # The frames were stored by an attempt whose outcome was unknown.
             log.head += len(frames)
             return True
         log.prepared = None

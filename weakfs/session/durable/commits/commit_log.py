@@ -203,10 +203,10 @@ class CommitLog(LogState):
         fencing = None if self.lease is None else self.lease.lease.fencing
         found = yield from was_stored(self.store.url, place, fencing=fencing)
         if found:
-            # It must be read and not rolled back: what was done outside the session stays too.
+            # The commit must be read and not rolled back: what was done outside the session stays too.
             self.uncertain.discard(place.name)
         if session._trunk.seq == place.after and self.head >= place.number:
-            # It was interrupted after storing the commit and before adopting it.
+            # The session was interrupted after storing the commit and before adopting it.
             self.head = place.number - 1
         if self.head < place.number:
             yield from refreshed(self, session)

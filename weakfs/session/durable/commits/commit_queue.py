@@ -285,7 +285,8 @@ class CommitQueue:
             self._settle_uncertain()
             return
         if len(group) > 1 and error is not None and not isinstance(error, StorageError):
-            # One of them cannot be written, for example because it needs dropped contents: each is tried again alone.
+            # One of the commits cannot be written, for example because it needs dropped contents: each is tried again
+            # alone.
             for entry in group:
                 entry.is_suspect = True
             self._waiting.extendleft(reversed(group))

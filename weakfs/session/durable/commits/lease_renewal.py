@@ -25,7 +25,7 @@ def renewed(log: LogState) -> Steps[bool]:
     lease, now = held.lease, held.clock()
     try:
         if (yield Head(lease.stream)) < log.head:
-            # It was deleted. Leasing it would create it again, or lock out the writers of a new one.
+            # The stream was deleted. Leasing it would create it again, or lock out the writers of a new one.
             return False
         held.renew((yield TakeLease(lease.stream, lease.owner, lease.seconds)), now)
     except LeaseLost:

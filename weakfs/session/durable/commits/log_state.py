@@ -128,7 +128,7 @@ class LogState:
         fencing = None
         if self.lease is not None:
             if self.lease.is_due and (found := (yield Head(self.stream))) < self.head:
-                # It was deleted. Leasing it would create it again, or lock out the writers of a new one.
+                # The stream was deleted. Leasing it would create it again, or lock out the writers of a new one.
                 raise self.gone("change", found)
             fencing = yield from self.lease.fencing()
         attempt = 1
@@ -154,7 +154,7 @@ class LogState:
         """
         if self.lease is None or self.lease.is_of_compaction:
             if (found := self.store.head(self.stream)) < self.head:
-                # It was deleted. Leasing it would create it again, or lock out the writers of a new one.
+                # The stream was deleted. Leasing it would create it again, or lock out the writers of a new one.
                 raise self.gone("compact", found)
             take = TakeLease(self.stream, f"{COMPACTION}{self.writer}", compaction_seconds(spent, most))
             self.lease = HeldLease(self.store, run(taken(take), self.store))
@@ -166,7 +166,7 @@ class LogState:
         if lease is not None and lease.is_of_compaction:
             self.lease = None
             with suppress(StorageError):
-                # Otherwise it expires.
+                # Otherwise the lease expires.
                 lease.release()
 
     def before_others(self) -> tuple[Point, Timeline]:

@@ -93,7 +93,7 @@ def refreshed(log: LogState, session: SessionTrunk) -> Steps[None]:
     if found == log.head:
         return
     frames: Iterable[StoredFrame] = yield Read(log.stream, log.head)
-    # Reading them may be repeated, if contents have to be awaited.
+    # The frames may be read again, if contents have to be awaited.
     yield from take(log, session, list(frames) if log.is_awaited else frames)
 
 

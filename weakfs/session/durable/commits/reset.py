@@ -30,7 +30,7 @@ def start_anew(log: LogState, session: SessionTrunk, after: Timeline, journals: 
     frames: list[bytes] = []
     contents: dict[str, bytes] = {}
     if not before.seq:
-        # None of its history is in storage yet.
+        # None of the session's history is in storage yet.
         history.forget()
         rows = iter(after.rows)
         seq = after.dropped

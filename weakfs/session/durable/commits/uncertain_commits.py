@@ -66,7 +66,7 @@ def was_stored_anywhere(place: CommitPlace) -> bool:
     try:
         path = local_path(place.url)
         if path is not None and not os.path.exists(path):
-            # Opening it would create it.
+            # Opening the storage would create it.
             raise FileNotFoundError(
                 "it does not exist; restore it, or create an empty one if the session is gone for good"
             )

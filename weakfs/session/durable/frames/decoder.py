@@ -267,7 +267,7 @@ def parsed(number: int, data: bytes) -> Frame:
         raise SessionFileError("this is not a frame of a session", where=f"frame {number}")
     try:
         if "records" in frame:
-            # From an earlier version.
+            # A frame of an earlier version.
             records = frame.pop("records")
             frame["rows"] = [[row.get("at"), row.get("cause"), row["type"], row["event"]] for row in records]
         is_right = type(frame["after"]) is type(frame["counter"]) is int and type(frame.get("blobs", [])) is list

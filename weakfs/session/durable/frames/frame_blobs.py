@@ -42,7 +42,7 @@ class FrameBlobs(Blobs):
                 digest = self._known.digest(data)
                 self.by_digest[digest] = data
                 self.rows.append({"content": digest, "size": len(data)})
-        # Keeping it alive also keeps its id from being reused.
+        # Keeping the content alive also keeps its id from being reused.
         self.contents.append(content)
         self._by_identity[id(content)] = number
         return number

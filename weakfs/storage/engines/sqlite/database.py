@@ -175,7 +175,7 @@ class Database:
         with self._lock:
             self.rows("BEGIN IMMEDIATE")
             try:
-                # It may have waited for the transaction of another process.
+                # The statement may have waited for the transaction of another process.
                 self._check_usable()
                 yield
                 self.rows("COMMIT")

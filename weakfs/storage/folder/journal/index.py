@@ -106,7 +106,7 @@ class Filters:
     def add(self, sequence: int, found: Filter) -> None:
         """Add the filter of a segment.
 
-        It is kept when the segment is folded or removed, and then has false positives.
+        The filter is kept when the segment is folded or removed, and then has false positives.
         """
         rows, members = self._rows.get(found.mask, (bytearray(), []))
         lane, bit = divmod(len(members), 8)

@@ -38,7 +38,7 @@ class Record(NamedTuple):
     size: int
     # Only the digest, for a blob that was not verified.
     body: memoryview
-    # Its checksum, from which that of the next record continues.
+    # The record's checksum, from which that of the next record continues.
     seed: int
 
 

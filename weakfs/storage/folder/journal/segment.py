@@ -135,7 +135,7 @@ class Segment:
         summary = Summary(
             self.salt, self.end, self.first, self.last, self.frames, self.contents, self.state_at, following
         )
-        # It can be rebuilt at any time, so a failure to write it is ignored, and it is not synced.
+        # An index can be rebuilt at any time, so a failure to write it is ignored, and it is not synced.
         with suppress(OSError):
             temporary_folder.publish(
                 [encode_index(summary, marks, rows)], index_name(self.sequence), folder, is_synced=False

@@ -163,7 +163,7 @@ class LockedStream:
         while (folder := self.root.find(self._parts)) is not None:
             self._lock(folder)
             try:
-                # It may have been deleted while this thread waited.
+                # The stream may have been deleted while this thread waited.
                 if self._is_current(folder):
                     return open_journal(self.place, folder)
             except BaseException:
@@ -216,7 +216,7 @@ class LockedStream:
                 continue
             if self.options.is_synced:
                 sync_folder(folder)
-            # Its lock has been held since it was created.
+            # The lock of the stream has been held since it was created.
             self._use(open_journal(self.place, made))
         return self._opened
 

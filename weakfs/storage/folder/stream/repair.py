@@ -93,7 +93,7 @@ def give_up(stream: Stream, damaged: JournalDamaged, temporary_folder: Temporary
                 _set_aside(name, folder)
         own = segment_name(sequence)
         with suppress(FileNotFoundError):
-            # Processes that have it open check it again only if its size has changed.
+            # Processes that have the file open check it again only if its size has changed.
             file = open_file(own, folder, os.O_RDWR)
             write_at(file, size_of(file), b"\0")
         with suppress(FileExistsError, FileNotFoundError):

@@ -243,7 +243,7 @@ class Stream(LockedStream):
         for file in files:
             sync_file(file)
         if reached[0] != synced[0]:
-            # Its directory is gone if it was deleted in the meantime.
+            # The directory is gone if the stream was deleted in the meantime.
             with suppress(FileNotFoundError):
                 self._sync_names(folder)
         if not self._mutex.locked():
