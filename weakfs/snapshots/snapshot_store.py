@@ -213,7 +213,10 @@ class Store:
 
     @contextmanager
     def git_writer(self) -> Generator[GitSink]:
-        """Yield a sink for a snapshot of kind git, with contents in the repository. Raises `GitUnavailable`."""
+        """Yield a sink for a snapshot of kind git, with contents in the repository.
+
+        Raises `GitUnavailable` without git.
+        """
         with self._writer(_in_git) as writer:
             self.git.make()
             sink = GitSink(self.git, writer, self._check_room)

@@ -172,7 +172,8 @@ def _check(session: Session) -> None:
     session._check_writable()
     if session._base is not None:
         raise SessionError(
-            "cannot forget in a fork: its parent would bring it back; merge or close the fork, and use the parent"
+            "cannot forget in a fork: its parent would bring back what was forgotten; merge or close the fork, and "
+            "use the parent"
         )
     for other in session._branches.alive() if session._branches is not None else ():
         if isinstance(other, Transaction):
@@ -180,7 +181,8 @@ def _check(session: Session) -> None:
                 raise SessionError("cannot forget while a transaction or a call is open; try again when it has ended")
         elif other._closed is None:
             raise SessionError(
-                f"cannot forget while the fork {other.session_id!r} is open: it would bring it back; close it first"
+                f"cannot forget while the fork {other.session_id!r} is open: it would bring back what was forgotten; "
+                f"close it first"
             )
 
 

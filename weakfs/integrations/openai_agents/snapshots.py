@@ -30,7 +30,10 @@ class WeakfsSnapshot(SnapshotBase):
     location: str
 
     async def persist(self, data: io.IOBase, *, dependencies: Dependencies | None = None) -> None:
-        """Store the files of an uncompressed tar archive as the newest state. Raises `SnapshotPersistError`."""
+        """Store the files of an uncompressed tar archive as the newest state.
+
+        Raises `SnapshotPersistError` if that fails.
+        """
 
         def store() -> None:
             with Session.open(self.location, self.id) as session:

@@ -224,7 +224,7 @@ class Log(Sequence[T], Generic[T]):
         )
 
     def equals(self, other: Log[T]) -> bool:
-        """Return whether both have equal items."""
+        """Return whether both sequences have equal items."""
         return self is other or (self._length == other._length and self.begins_like(other))
 
     def last(self, default: Any = None) -> Any:

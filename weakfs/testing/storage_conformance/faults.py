@@ -19,8 +19,8 @@ FAULTS: tuple[Fault, ...] = get_args(Fault)
 class FaultyStorage:
     """A `Storage` whose n-th change fails.
 
-    `before` raises `StorageError` without a change. `lost` raises `OutcomeUnknown` without a change, `after` raises it
-    after the change. `twice` makes the change twice, and returns the second answer.
+    `fault` says how: "before" raises `StorageError` without a change, "lost" raises `OutcomeUnknown` without a change,
+    "after" raises it after the change, and "twice" makes the change twice and returns the second answer.
     """
 
     def __init__(self, storage: Storage, fault: Fault, *, at: int) -> None:
