@@ -392,7 +392,7 @@ def test_a_stale_write_is_refused_by_the_mounted_path(mount: Mount) -> None:
     tools.call("write_file", {"path": "/workspace/a.py", "content": "two\n"}, caller="ann")
     refused = tools.call("write_file", {"path": "a.py", "content": "three\n"}, caller="bob")
     assert refused.error_code == "changed_by_another"
-    assert "cannot change '/workspace/a.py': 'ann' changed it" in refused.message
+    assert "cannot change '/workspace/a.py': 'ann' has changed it" in refused.message
     assert "-one\n+two" in refused.message
 
 

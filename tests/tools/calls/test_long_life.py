@@ -191,5 +191,5 @@ def test_the_last_change_of_a_file_is_found_behind_many_other_calls() -> None:
     for _ in range(700):
         tools.call("read_file", {"path": "/a"}, caller="cleo")
     stale = tools.call("write_file", {"path": "/a", "content": "3\n"}, caller="ann")
-    assert "'bob' changed it" in stale.message
+    assert "'bob' has changed it" in stale.message
     assert "the change" in stale.message
