@@ -35,9 +35,9 @@ class Past:
     # The keyframes that came with the records, and, by the number of each, those made after it.
     lasting: Log[PackedMark] = NO_MARKS
     made: PMap[int, Keyframes] = NO_KEYFRAMES
-    # The last record that came from a file or storage, the slices that these records may change, and the tags of their
-    # events if these are known. A program registers its own reducers after loading, so these records are read by the
-    # newest rules; but a slice that it installs then was not there when they were made.
+    # The last record that came from a file or storage, the slices that such records may change, and the tags of their
+    # events if these are known. A program registers its own reducers after loading, so loaded records are read by the
+    # newest rules; but they do not change a slice that the program installs only then.
     loaded: int = 0
     slices: frozenset[str] = frozenset()
     tags: frozenset[str] | None = None

@@ -189,8 +189,8 @@ class Timeline:
     def rules_change(self, old: Rules, new: Rules) -> None:
         """Apply other rules from now on: records made under the old rules are still read with the old rules.
 
-        A loaded history is read with the new rules; see `Past.rules_at`. Its keyframes are kept if a file may store
-        them, which does not record when a slice was installed.
+        Loaded records are read with the new rules; see `Past.rules_at`. If nothing was recorded since, their keyframes
+        are kept only if a file may store them: a file does not record when a slice was installed.
         """
         if not self.rows:
             return
