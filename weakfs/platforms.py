@@ -83,6 +83,24 @@ class Opened:
         os.close(self._descriptor)
 
 
+def lock_unless_replaced(descriptor: int, path: str, *, follow: bool = False) -> bool:
+    """Lock an open file or directory, and return whether `path` still names it. If not, or on errors, close it.
+
+    Whoever held the lock before may have removed or renamed it. `follow` says whether `path` may be a link to it.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=follow)):
+            return True
+    except FileNotFoundError:
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return False
+
+
 def require_linux(action: str, remedy: str) -> None:
     """Raise `OSError` (ENOTSUP) on a system where host directories and commands do not work.
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 
-from weakfs.platforms import Opened, fcntl, require_linux
+from weakfs.platforms import Opened, fcntl, lock_unless_replaced, require_linux
 from weakfs.snapshots.directory.entries import DIRECTORY, remove
 
 NAME = re.compile(r"weakfs-scratch-[0-9a-f]{16}")
@@ -101,12 +101,6 @@ def _make(folder: str) -> tuple[int, str]:
         os.mkdir(path, 0o700)
         with suppress(FileNotFoundError):
             descriptor = os.open(path, DIRECTORY)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # Another process may have removed the directory as a leftover before it was locked.
-                if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
-                    return descriptor, path
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)
+            # Another process may have removed the directory as a leftover before it was locked.
+            if lock_unless_replaced(descriptor, path):
+                return descriptor, path

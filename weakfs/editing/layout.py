@@ -13,7 +13,7 @@ from functools import cached_property
 from weakfs.class_decorators import frozen
 from weakfs.editing.doubtful_indentation import NewLine, OldLine
 from weakfs.editing.indentation_checks import check_indentation
-from weakfs.editing.line_context import TRIPLE_QUOTES
+from weakfs.editing.line_context import TRIPLE_QUOTES, indent
 from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
 from weakfs.editing.reindentation import Reindentation, matched
@@ -108,7 +108,7 @@ class Layout:
         begin = max(0, start - NEARBY)
         # If the range does not begin at the text's start, its first line may be incomplete.
         rows = self.text[begin : stop + NEARBY].splitlines()[bool(begin) :]
-        return [row[: len(row) - len(row.lstrip())] for row in rows if row.strip()]
+        return [indent(row) for row in rows if row.strip()]
 
     def _fit(self, spots: Sequence[Spot]) -> tuple[int, int, str]:
         """Return how far the piece extends before and after the match, and the replacement."""

@@ -22,6 +22,7 @@ from weakfs.reducers.tree.packed import EMPTY, Packed
 from weakfs.session import event
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.packed_state import Counted, Steps
+from weakfs.session.slices.tags import tag_of
 
 if TYPE_CHECKING:
     from weakfs.session import Session, SessionView
@@ -110,11 +111,25 @@ class ExternalTrees:
 
 
 NO_TREES = ExternalTrees()
+_FILES, _EXTERNAL = tag_of(FileTree), tag_of(ExternalTrees)
+_NOTHING = Log[Any]()
 
 
 def external_trees(session: Session | SessionView) -> ExternalTrees:
     """Return what a session knows about external filesystems, now or at a moment."""
     return session[ExternalTrees].latest() or NO_TREES
+
+
+def tree_in(state: Mapping[str, Log[Any]], filesystem: str | None) -> FileTree | None:
+    """Return the files of an external filesystem, or of the session itself, in its STATE slices, by tag.
+
+    `None` if the slice is empty.
+    """
+    if filesystem is None:
+        own: FileTree | None = state.get(_FILES, _NOTHING).last()
+        return own
+    trees: ExternalTrees | None = state.get(_EXTERNAL, _NOTHING).last()
+    return None if trees is None else trees.tree(filesystem)
 
 
 def on_external(

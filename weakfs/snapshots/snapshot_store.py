@@ -16,7 +16,6 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from hashlib import sha256
 from os import PathLike
 
 import orjson
@@ -24,7 +23,7 @@ import orjson
 from weakfs.platforms import Opened, fcntl
 from weakfs.reducers.tree.node import FileTree
 from weakfs.session import MissingBlob, UnknownSnapshot
-from weakfs.session.blobs.blob import Stored, checked
+from weakfs.session.blobs.blob import Stored, checked, verified_pieces
 from weakfs.snapshots.accounts import SnapshotAccount, accounts, freed_in_git
 from weakfs.snapshots.archive.archive_snapshot import archive_of
 from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
@@ -87,17 +86,17 @@ class Store:
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
         """Yield a blob of any size piece by piece; raise `MissingBlob` after the last piece if it was damaged."""
-        found = sha256(b"blob %d\0" % content.size)
         in_git = self._is_in_git(content.digest)
-        for piece in self.git.read_pieces(content) if in_git else self._index.read_pieces(content.digest):
-            found.update(piece)
-            yield piece
-        if found.digest() != content.digest:
-            raise MissingBlob(
+        pieces = self.git.read_pieces(content) if in_git else self._index.read_pieces(content.digest)
+
+        def damaged() -> MissingBlob:
+            return MissingBlob(
                 f"the content {content.digest.hex()} was damaged; restore the file from a copy",
                 where=self.git.path if in_git else self._index.path_of(content.digest),
                 digest=content.digest,
             )
+
+        yield from verified_pieces(content.digest, content.size, pieces, damaged)
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
         """Open the pack that has a blob, for a copy by the system; return its descriptor and offset."""

@@ -1,8 +1,8 @@
 """Work on an event store as steps: generators that yield operations on the store, and get each result back.
 
-What the commit of a session does is written once, as steps. `run` performs their operations with a synchronous store;
-the session's `PendingSteps` let an event loop await them, with the session unlocked in the meantime. Every operation
-can be repeated: a store recognizes frames that it already has.
+What the commit of a session does is written once, as steps. `run` performs their operations with a synchronous store,
+and `arun` with an asynchronous one; the session's `PendingSteps` let an event loop await them, with the session
+unlocked in the meantime. Every operation can be repeated: a store recognizes frames that it already has.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from weakfs.storage.event_store import EventStore
+    from weakfs.storage.event_store import AsyncEventStore, EventStore
     from weakfs.storage.event_store_operations import Operation
 
 T = TypeVar("T")
@@ -29,6 +29,22 @@ def run(steps: Steps[T], store: EventStore) -> T:
         while True:
             try:
                 reply = operation.run(store)
+            except BaseException as error:
+                operation = steps.throw(error)
+            else:
+                operation = steps.send(reply)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+async def arun(steps: Steps[T], store: AsyncEventStore) -> T:
+    """Perform steps with an asynchronous store, and return their result."""
+    try:
+        operation = next(steps)
+        while True:
+            try:
+                reply = await operation.arun(store)
             except BaseException as error:
                 operation = steps.throw(error)
             else:

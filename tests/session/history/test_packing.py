@@ -15,8 +15,9 @@ from attrs import define, field, frozen
 import weakfs
 from weakfs import Registry, Session
 from weakfs.session import Log, append_all
+from weakfs.session.codec.type_check import consists_of_fields
 from weakfs.session.history.batch_reduction import MANY
-from weakfs.session.history.packed_rows import LARGEST, NEAR, Packing, is_plain, pack_rows, unpack_rows
+from weakfs.session.history.packed_rows import LARGEST, NEAR, Packing, pack_rows, unpack_rows
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.log import STRETCH
 from weakfs.session.slices.table import EMPTY_TABLE
@@ -238,7 +239,7 @@ class Derived:
 
 @pytest.mark.parametrize(("kind", "answer"), [(Made, True), (Odd, False), (Derived, False), (int, False)])
 def test_only_values_determined_by_their_fields_are_packed(kind: type, answer: object) -> None:
-    assert is_plain(kind) is answer
+    assert consists_of_fields(kind) is answer
 
 
 def _next(value: int) -> int:

@@ -16,20 +16,15 @@ from weakfs.session import Session
 
 @frozen(eq=False)
 class MountedCheckout:
-    """A checkout of mounted files: a sandbox shows `directory` at `mounted_at`, and paths start there."""
+    """A checkout of mounted files: a sandbox shows `directory` at the mount point, and paths start there."""
 
     checkout: Checkout
     point: MountPoint
 
     @property
     def directory(self) -> str:
-        """The host directory that a command has to see at `mounted_at`."""
+        """The host directory that a command has to see at the mount point."""
         return self.checkout.directory
-
-    @property
-    def mounted_at(self) -> str:
-        """The path at which a command has to find the files."""
-        return self.point.path
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -14,15 +14,15 @@ from weakfs.class_decorators import define, frozen
 from weakfs.filesystem.paths import is_within
 from weakfs.history.blame.annotated_text import NOWHERE, AnnotatedText
 from weakfs.history.blame.path_records import FILES, PathRecords, Place, Rows
-from weakfs.reducers import ExternalTrees, FileTree, find
+from weakfs.reducers import FileTree, find
 from weakfs.reducers import events as e
 from weakfs.reducers.apply import segments_of
+from weakfs.reducers.external_trees import tree_in
 from weakfs.reducers.tree.leaf import MODIFIED_AT, Leaf, content_of, is_file
 from weakfs.reducers.tree.node import Node, entries, only_directory
 from weakfs.session import Merged, Reverted, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
-from weakfs.session.slices.tags import tag_of
 
 # After these events there is no file at the path.
 ENDS = (e.EntryDeleted, e.EntryHidden, e.LinkMade, e.LayerEmptied)
@@ -303,11 +303,7 @@ class Derivation:
 
     def _node(self, table: Table, path: str) -> Node | None:
         """Return the node at a path in a table of slices."""
-        if self.filesystem is None:
-            tree = cast("Log[FileTree]", table.get(FILES, Log())).last()
-        else:
-            trees = cast("Log[ExternalTrees]", table.get(tag_of(ExternalTrees), Log())).last()
-            tree = None if trees is None else trees.tree(self.filesystem)
+        tree = tree_in(table, self.filesystem)
         return None if tree is None else find(tree, segments_of(path))
 
 

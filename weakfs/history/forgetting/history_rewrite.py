@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from operator import is_
 from typing import Any, cast
 
@@ -11,9 +11,10 @@ from pyrsistent import pmap
 
 from weakfs.history.forgetting.text_redaction import Redaction
 from weakfs.history.record_states import row_states
-from weakfs.reducers import ExternalTrees, FileTree
+from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
+from weakfs.reducers.external_trees import tree_in
 from weakfs.reducers.merging.line_merge import common_ends
 from weakfs.reducers.tree.leaf import CONTENT, Leaf, Special
 from weakfs.reducers.tree.node import entries, find, is_tree, tree_of
@@ -28,11 +29,9 @@ from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
-from weakfs.session.slices.tags import tag_of
 from weakfs.tools.slices import FileSeen, FilesSeen, KeptBlob, ToolCall
 
 _CONTENT_EVENTS = (FileWritten, FileAppended, FileSpliced)
-_TREE, _EXTERNAL = tag_of(FileTree), tag_of(ExternalTrees)
 _ATOMS = (int, float, bool, type(None), Special)
 
 
@@ -220,13 +219,7 @@ def applied_if_possible(
 
 def _content_at(state: Table, event: Any) -> bytes | None:
     """Return the content of a file before an event: empty if there is no file, `None` if it is not known."""
-    values: Sequence[Any]
-    if event.filesystem is None:
-        values = state.get(_TREE, ())
-        tree = values[-1] if values else None
-    else:
-        values = state.get(_EXTERNAL, ())
-        tree = values[-1].tree(event.filesystem) if values else None
+    tree = tree_in(state, event.filesystem)
     leaf = None if tree is None else find(tree, segments_of(event.path))
     if leaf is None or is_tree(leaf):
         return None if isinstance(event, FileSpliced) else b""

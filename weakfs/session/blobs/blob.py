@@ -151,6 +151,26 @@ def digest_of(content: bytes) -> bytes:
     return found.digest()
 
 
+def digest_of_pieces(size: int, pieces: Iterable[bytes]) -> bytes:
+    """Return the digest of a blob of `size` bytes that comes in pieces."""
+    found = _sha256()(b"blob %d\0" % size)
+    for piece in pieces:
+        found.update(piece)
+    return found.digest()
+
+
+def verified_pieces(
+    digest: bytes, size: int, pieces: Iterable[bytes], damaged: Callable[[], Exception]
+) -> Iterator[bytes]:
+    """Yield the pieces of a blob of `size` bytes; after the last, raise `damaged()` if they have another digest."""
+    found = _sha256()(b"blob %d\0" % size)
+    for piece in pieces:
+        found.update(piece)
+        yield piece
+    if found.digest() != digest:
+        raise damaged()
+
+
 @cache
 def _sha256() -> Callable[[bytes], HASH]:
     # OpenSSL takes as long to load as ten modules here, and a session in memory hashes nothing before it is saved.

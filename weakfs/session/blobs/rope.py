@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
-from weakfs.session.blobs.blob import Stored
+from weakfs.session.blobs.blob import Stored, digest_of_pieces
 
 
 class Unread:
@@ -120,13 +120,8 @@ class Rope:
         parts = self._parts
         if type(parts) is Unread:
             return parts.content.digest
-        from hashlib import sha256
-
-        found = sha256(b"blob %d\0" % self._length)
         first, pieces = self._pieces()
-        for piece in chain(first.pieces() if type(first) is Stored else (first,), pieces):
-            found.update(piece)
-        return found.digest()
+        return digest_of_pieces(self._length, chain(first.pieces() if type(first) is Stored else (first,), pieces))
 
     def tail(self) -> bytes:
         """Return the bytes after `start`, or all of them if there is no `start`."""

@@ -124,16 +124,19 @@ class _Frozen:
 _FROZEN_SETATTR = _Frozen.__setattr__
 
 
-def is_plain(type_: type) -> bool:
-    """Return whether an object of a class consists of its fields alone: frozen, nothing converted or derived."""
-    if not is_frozen(type_):
-        return False
+def consists_of_fields(type_: type) -> bool:
+    """Return whether an object of a class can be rebuilt from its fields alone: nothing is converted or derived."""
     if attrs.has(type_):
         names = ("__attrs_post_init__", "__attrs_pre_init__", "__attrs_init__")
         return not any(hasattr(type_, name) for name in names) and all(
             field.init and field.converter is None for field in attrs.fields(type_)
         )
-    return not hasattr(type_, "__post_init__") and all(field.init for field in fields_of(type_))
+    return is_dataclass(type_) and not hasattr(type_, "__post_init__") and all(field.init for field in fields_of(type_))
+
+
+def is_plain(type_: type) -> bool:
+    """Return whether an object of a class is frozen and consists of its fields alone."""
+    return is_frozen(type_) and consists_of_fields(type_)
 
 
 def _is_safe_by_type(type_: type, hint: Any, registry: Registry) -> bool:

@@ -17,7 +17,7 @@ from weakfs.platforms import (
     O_CLOEXEC,
     O_NOFOLLOW,
     O_NONBLOCK,
-    fcntl,
+    lock_unless_replaced,
 )
 
 
@@ -123,22 +123,15 @@ def _locked(temporary: str) -> int:
     while True:
         flags = os.O_WRONLY | os.O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o666)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(
-                    errno.EINVAL,
-                    "cannot save: the name of the temporary file is taken by something else; remove it",
-                    temporary,
-                )
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(descriptor), os.stat(temporary, follow_symlinks=False)):
-                return descriptor
-        except FileNotFoundError:
-            pass
-        except BaseException:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise
-        os.close(descriptor)
+            raise OSError(
+                errno.EINVAL,
+                "cannot save: the name of the temporary file is taken by something else; remove it",
+                temporary,
+            )
+        if lock_unless_replaced(descriptor, temporary):
+            return descriptor
 
 
 def _remove(path: str) -> None:

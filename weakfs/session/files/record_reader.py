@@ -20,6 +20,7 @@ from weakfs.session.codec.blob_table import Json
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoder import Reading
 from weakfs.session.codec.expansion_limit import Expansion
+from weakfs.session.codec.type_check import consists_of_fields
 from weakfs.session.errors import SessionFileError
 from weakfs.session.files.document_sections import Section, parts_of
 from weakfs.session.files.fields import Fields
@@ -28,7 +29,6 @@ from weakfs.session.history.packed_rows import (
     PackedRecords,
     PackedValues,
     Recent,
-    is_plain,
     pack_columns,
     unpack_rows,
 )
@@ -122,7 +122,7 @@ class RecordReader:
                 block = stretch.blocks[self._types[index].index(shape.tag)]
             else:
                 block = stretch.block(shape.tag)
-            if count == len(own) and self._is_full(index) and is_plain(shape.cls):
+            if count == len(own) and self._is_full(index) and consists_of_fields(shape.cls):
                 parts.append(PackedValues(block, shape.build, recent))
                 continue
             rows = recent.read(block, partial(unpack_rows, block))

@@ -23,10 +23,19 @@ from weakfs.platforms import (
     HAS_PERMISSION_BITS,
     NOT_A_REGULAR_FILE,
     O_CLOEXEC,
-    fcntl,
+    lock_unless_replaced,
     open_regular_file,
 )
-from weakfs.session.blobs.blob import LARGE, ContentSource, FileSource, Stored, checked, content_written
+from weakfs.session.blobs.blob import (
+    LARGE,
+    ContentSource,
+    FileSource,
+    Stored,
+    checked,
+    content_written,
+    digest_of_pieces,
+    verified_pieces,
+)
 from weakfs.session.blobs.file_copy import copy_range
 from weakfs.session.blobs.sparse import read_pieces, write_pieces
 from weakfs.session.errors import MissingBlob
@@ -71,19 +80,21 @@ class BlobFolder:
         """Yield a blob piece by piece. Raises `MissingBlob` after the last piece if it was damaged."""
         descriptor = self._open(content.digest)
         try:
-            found, size = sha256(b"blob %d\0" % content.size), os.fstat(descriptor).st_size
-            for piece in read_pieces(descriptor, 0, size) if size == content.size else ():
-                found.update(piece)
-                yield piece
+            size = os.fstat(descriptor).st_size
+            if size != content.size:
+                raise self._damaged(content)
+            pieces = read_pieces(descriptor, 0, size)
+            yield from verified_pieces(content.digest, size, pieces, lambda: self._damaged(content))
         finally:
             os.close(descriptor)
-        if size != content.size or found.digest() != content.digest:
-            raise MissingBlob(
-                f"the content {content.digest.hex()} of {content.size} bytes was damaged or changed; put it back from "
-                f"a copy",
-                where=self.place(content.digest),
-                digest=content.digest,
-            )
+
+    def _damaged(self, content: Stored) -> MissingBlob:
+        return MissingBlob(
+            f"the content {content.digest.hex()} of {content.size} bytes was damaged or changed; put it back from "
+            f"a copy",
+            where=self.place(content.digest),
+            digest=content.digest,
+        )
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
         """Open the file of a blob, for the operating system to copy it; return `None` if there is none."""
@@ -230,17 +241,8 @@ class BlobFolder:
                 if make:
                     continue
                 return None
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # The previous holder may have removed it.
-                if os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
-                    return descriptor
-            except FileNotFoundError:
-                pass
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)
+            if lock_unless_replaced(descriptor, self.path, follow=True):
+                return descriptor
 
     def _sync(self, added: Iterable[bytes]) -> None:
         for folder in sorted({os.path.dirname(self.place(digest)) for digest in added}):
@@ -367,10 +369,7 @@ def _is_copied(target: int, candidates: Sequence[Stored], others: Sequence[Conte
         finally:
             os.close(descriptor)
         # The checksum is computed from the copy, which is still in memory.
-        found = sha256(b"blob %d\0" % content.size)
-        for piece in read_pieces(target, 0, copied):
-            found.update(piece)
-        if copied == content.size and found.digest() == content.digest:
+        if copied == content.size and digest_of_pieces(copied, read_pieces(target, 0, copied)) == content.digest:
             return True
     return False
 

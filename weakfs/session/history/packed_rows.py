@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 import attrs
 
 from weakfs.class_decorators import define, frozen
+from weakfs.session.codec.type_check import consists_of_fields
 from weakfs.session.slices.log import Log, Stretch
 from weakfs.session.slices.type_registry import Shape
 
@@ -366,12 +367,12 @@ def _packed_values(
 ) -> PackedValues | None:
     """Pack a slice's values: as the block of their records if they are the same, else as a block of their own.
 
-    Return `None` for values that are not plain.
+    Return `None` for values that cannot be rebuilt from their fields.
     """
     if not values:
         return None
     kind = type(values[0])
-    if not is_plain(kind) or any(type(value) is not kind for value in values):
+    if not consists_of_fields(kind) or any(type(value) is not kind for value in values):
         return None
     shape = Shape.of(kind, tag)
     rows = list(map(shape.pack, values))
@@ -389,10 +390,3 @@ def are_same(one: Fields, other: Fields) -> bool:
         return True
     kinds = [*map(type, one)]
     return float not in kinds and tuple not in kinds and kinds == [*map(type, other)] and one == other
-
-
-def is_plain(kind: type) -> bool:
-    """Return whether values of a type consist of their fields alone, so that they can be rebuilt from these."""
-    if not attrs.has(kind) or hasattr(kind, "__attrs_post_init__") or hasattr(kind, "__attrs_pre_init__"):
-        return False
-    return all(field.init and field.converter is None for field in attrs.fields(kind))

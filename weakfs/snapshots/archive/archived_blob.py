@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from typing import IO, Protocol, cast
 
 from weakfs.session import MissingBlob
-from weakfs.session.blobs.blob import Stored, checked, checked_pieces
+from weakfs.session.blobs.blob import Stored, checked, checked_pieces, verified_pieces
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.session.interruption import checked_between
 
@@ -53,21 +52,21 @@ class Archived:
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
         """Yield a blob piece by piece; raise `MissingBlob` after the last piece if it was damaged."""
-        offset, left = self._place(content.digest)
-        found = sha256(b"blob %d\0" % content.size)
-        while left:
-            piece = self.read_range_of_all(offset, min(PIECE, left))
-            if not piece:
-                break
-            found.update(piece)
-            offset, left = offset + len(piece), left - len(piece)
-            yield piece
-        if found.digest() != content.digest:
-            raise MissingBlob(
+
+        def damaged() -> MissingBlob:
+            return MissingBlob(
                 f"the content {content.digest.hex()} was damaged in its archive; restore the archive from a copy",
                 where=repr(self),
                 digest=content.digest,
             )
+
+        yield from verified_pieces(content.digest, content.size, self._pieces_of(content.digest), damaged)
+
+    def _pieces_of(self, digest: bytes) -> Iterator[bytes]:
+        offset, left = self._place(digest)
+        while left and (piece := self.read_range_of_all(offset, min(PIECE, left))):
+            offset, left = offset + len(piece), left - len(piece)
+            yield piece
 
     def read_range_of_all(self, offset: int, size: int) -> bytes:
         """Return a range of the archive itself."""

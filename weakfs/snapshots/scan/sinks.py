@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from hashlib import sha256
+from collections.abc import Iterable
 from typing import Protocol
 
 from weakfs.class_decorators import define
 from weakfs.session import MissingBlob
-from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
+from weakfs.session.blobs.blob import ContentSource, Stored, digest_of, digest_of_pieces
 
 
 @define(eq=False)
@@ -78,7 +77,7 @@ class HashOnlySink:
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
         """Return the reference to a large blob."""
-        return Stored(digest_of_pieces(size, pieces, lambda piece: None), size, self)
+        return Stored(digest_of_pieces(size, pieces), size, self)
 
     def add_manifest(self, manifest: bytes) -> None:
         """Do nothing."""
@@ -109,12 +108,3 @@ class InMemorySink(HashOnlySink):
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
         """Return a large blob as well, joined in memory."""
         return b"".join(pieces)
-
-
-def digest_of_pieces(size: int, pieces: Iterable[bytes], on_piece: Callable[[bytes], object]) -> bytes:
-    """Return the digest of a blob that comes in pieces."""
-    found = sha256(b"blob %d\0" % size)
-    for piece in pieces:
-        found.update(piece)
-        on_piece(piece)
-    return found.digest()

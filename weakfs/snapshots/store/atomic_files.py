@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 
 from weakfs.errors import fault
-from weakfs.platforms import NOT_A_REGULAR_FILE, fcntl, open_regular_file
+from weakfs.platforms import NOT_A_REGULAR_FILE, fcntl, lock_unless_replaced, open_regular_file
 from weakfs.session.files.atomic_write import sync_folder, write_all
 
 TEMPORARY = ".writing-"
@@ -89,17 +89,12 @@ def open_temporary(folder: str) -> tuple[int, str]:
             # Left by a process with the same id, or in use by one in another process id namespace.
             continue
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
             # Another process may have removed the file as a leftover before it was locked.
-            if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False)):
+            if lock_unless_replaced(descriptor, path):
                 return descriptor, path
-        except FileNotFoundError:
-            pass
         except BaseException:
-            os.close(descriptor)
             remove(path)
             raise
-        os.close(descriptor)
 
 
 def remove_leftovers(folder: str) -> None:

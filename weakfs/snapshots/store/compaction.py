@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import sha256
 
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.session import MissingBlob
+from weakfs.session.blobs.blob import verified_pieces
 from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.errors import StoreDamaged, unwritable
 from weakfs.snapshots.scan import manifests
@@ -133,15 +133,14 @@ class Compaction:
             return
 
         def copy(append: Callable[[bytes], None]) -> bytes:
-            found = sha256(b"blob %d\0" % length)
-            for piece in self.index.read_pieces(digest):
-                found.update(piece)
+            for piece in verified_pieces(digest, length, self.index.read_pieces(digest), damaged):
                 append(piece)
-            if found.digest() != digest:
-                raise StoreDamaged(
-                    f"cannot compact the store: {self.index.path_of(digest)!r} is damaged at the content "
-                    f"{digest.hex()}; restore the file from a copy, or drop the snapshots that need it"
-                )
             return digest
+
+        def damaged() -> StoreDamaged:
+            return StoreDamaged(
+                f"cannot compact the store: {self.index.path_of(digest)!r} is damaged at the content "
+                f"{digest.hex()}; restore the file from a copy, or drop the snapshots that need it"
+            )
 
         writer.add_pieces(copy, lambda found: False)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TypeVar
 
 from weakfs.session import MissingBlob
-from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
+from weakfs.session.blobs.blob import ContentSource, Stored, digest_of, digest_of_pieces
 from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.errors import StoreDamaged, StoreUnwritable, unwritable
 from weakfs.snapshots.scan.manifests import manifest_digest
-from weakfs.snapshots.scan.sinks import StatToken, digest_of_pieces
+from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, SnapshotKind, StoredSnapshot
@@ -66,10 +67,16 @@ class StoreWriter:
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
         """Add a blob of `size` bytes that comes in pieces."""
-        digest = self._to_write().add_pieces(
-            lambda append: digest_of_pieces(size, pieces, lambda piece: self._writing(lambda: append(piece))),
-            self._places.__contains__,
-        )
+
+        def add(append: Callable[[bytes], None]) -> bytes:
+            def appended() -> Iterator[bytes]:
+                for piece in pieces:
+                    self._writing(partial(append, piece))
+                    yield piece
+
+            return digest_of_pieces(size, appended())
+
+        digest = self._to_write().add_pieces(add, self._places.__contains__)
         return Stored(digest, size, self.source)
 
     def add_manifest(self, manifest: bytes) -> bytes:

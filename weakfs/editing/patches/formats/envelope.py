@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from weakfs.editing.line_context import indent
 from weakfs.editing.patches.errors import malformed, quoted
 
 # What may surround a path. Other white space, such as a no-break space, is part of a name.
@@ -55,10 +56,10 @@ def unwrapped(lines: list[str], begin: str) -> tuple[list[str], int, int]:
 def dedented(lines: list[str], at: int, end: int) -> list[str]:
     """Return the lines without the white space that precedes every line of the patch."""
     first = lines[at] if at < end else ""
-    indent = first[: len(first) - len(first.lstrip())]
-    if not indent or not all(line.startswith(indent) or not line.strip() for line in lines[at:end]):
+    margin = indent(first)
+    if not margin or not all(line.startswith(margin) or not line.strip() for line in lines[at:end]):
         return lines
-    return [*lines[:at], *(line.removeprefix(indent) for line in lines[at:end]), *lines[end:]]
+    return [*lines[:at], *(line.removeprefix(margin) for line in lines[at:end]), *lines[end:]]
 
 
 def _without_blanks(lines: list[str], at: int, end: int) -> tuple[int, int]:

@@ -7,11 +7,10 @@ from threading import Event, Thread
 from weakref import ref
 
 from weakfs.session.durable.commits.log_state import LogState
-from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.storage.errors import LeaseLost, StorageError
 from weakfs.storage.event_store import AsyncEventStore
 from weakfs.storage.event_store_operations import Head, TakeLease
-from weakfs.storage.steps import Steps, run
+from weakfs.storage.steps import Steps, arun, run
 
 # A lease is renewed several times before it would expire, so that one renewal may fail.
 TIMES = 3
@@ -66,19 +65,6 @@ async def arenew(session: ref[LogState], store: AsyncEventStore, seconds: float)
     while True:
         await asyncio.sleep(seconds / TIMES)
         log = session()
-        if log is None:
+        if log is None or not await arun(renewed(log), store):
             return
-        pending = PendingSteps(renewed(log))
-        pending.start()
-        while (operation := pending.operation) is not None:
-            reply, error = None, None
-            try:
-                reply = await operation.arun(store)
-            except Exception as failure:
-                error = failure
-            pending.advance(reply, error)
-        if pending.error is not None:
-            raise pending.error
-        if not pending.result:
-            return
-        del log, pending
+        del log
