@@ -66,11 +66,11 @@ def filled(fs: Filesystem) -> Filesystem:
         "text2": "2\n",
     }.items():
         fs.write(name, content)
-    fs.write("/d/x", "1\n")
-    fs.mkdir("/d/empty")
-    fs.chmod("/d/empty", 0o700)
-    fs.chmod("/a", 0o755)
-    fs.chmod("/gone", 0o600)
+    fs.write("d/x", "1\n")
+    fs.mkdir("d/empty")
+    fs.chmod("d/empty", 0o700)
+    fs.chmod("a", 0o755)
+    fs.chmod("gone", 0o600)
     return fs
 
 
