@@ -36,6 +36,29 @@ WHOLE = "\udffe\udfff"
 MAX_LINES = 1000
 # The maximum number of lines that a message for a model names.
 MAX_LINES_NAMED = 20
+# The maximum number of characters that the inexact edits of one call search: about ten seconds of work.
+MOST_SEARCHED = 1 << 29
+
+
+class InexactSearches:
+    """The inexact searches of successive edits, each of which costs as much as folding the whole text."""
+
+    def __init__(self) -> None:
+        self._searched = 0
+
+    def add(self, text_size: int) -> None:
+        """Count a search of a text. Raise `TargetNotFound` if those before it have taken all the work that is allowed.
+
+        A single search is always allowed.
+        """
+        if self._searched and self._searched + text_size > MOST_SEARCHED:
+            raise TargetNotFound(
+                "the text to replace is not in it exactly, and a search for an inexact match would take too long in so "
+                "large a file with so many inexact ones before it; copy the text exactly, or make fewer edits in one "
+                "call",
+                matches=0,
+            )
+        self._searched += text_size
 
 
 @frozen

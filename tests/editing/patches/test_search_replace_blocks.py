@@ -13,6 +13,7 @@ from weakfs.editing import (
     UpdateTargetNotFound,
     UpdateTargetNotText,
     apply_patch,
+    replacement,
 )
 from weakfs.reducers.events import FileSpliced
 
@@ -229,3 +230,18 @@ def test_a_line_inserted_above_the_first_uses_its_line_ending() -> None:
     fs = filesystem(a="b\r\nc")
     applied(fs, "a.txt\n" + block("b\n", "new\nb\n"))
     assert text(fs).startswith("new\r\nb")
+
+
+def test_inexact_blocks_of_a_large_file_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacement, "MOST_SEARCHED", 50_000)
+    content = "".join([f"line {number};  end\n" for number in range(1_000)])
+    exact = [block(f"line {number};  end\n", f"LINE {number}\n") for number in range(0, 1_000, 100)]
+    inexact = [one.replace("  end", " end") for one in exact]
+
+    error = refused(filesystem(a=content), "a.txt\n" + "".join(inexact))
+
+    assert "block 4, " in str(error)
+    assert "so many inexact ones before it" in str(error)
+    fs = filesystem(a=content)
+    applied(fs, "a.txt\n" + "".join([*inexact[:3], *exact[3:]]))
+    assert text(fs).count("LINE") == len(exact)

@@ -7,7 +7,9 @@ from itertools import count
 
 import pytest
 
+from tests.models.cost import peak_memory
 from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, ToolResult, Toolset
+from weakfs.editing import replacement
 from weakfs.filesystem import Limits
 from weakfs.reducers import FileSpliced
 from weakfs.tools import ToolCall
@@ -162,3 +164,31 @@ def test_edits_of_a_long_file_are_recorded_as_small_pieces() -> None:
 
     made = [record.event for record in tools.session.records.since(before)]
     assert [type(event) for event in made] == [FileSpliced, FileSpliced, ToolCall]
+
+
+def large(lines: int) -> tuple[Toolset, list[Pair]]:
+    """Return tools on a file of this many lines, and an edit of every hundredth of them."""
+    tools = toolset()
+    tools.filesystem.write("/a", "".join([f"line {number};  end\n" for number in range(lines)]))
+    return tools, [(f"line {number};  end", f"LINE {number}") for number in range(0, lines, 100)]
+
+
+def test_the_texts_between_edits_are_not_all_kept_in_memory() -> None:
+    tools, edits = large(20_000)
+    size = tools.filesystem.stat("/a").size_bytes
+    assert peak_memory(lambda: edit(tools, edits)) < len(edits) // 10 * size
+    assert text(tools).count("LINE") == len(edits)
+
+
+def test_inexact_edits_of_a_large_text_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacement, "MOST_SEARCHED", 100_000)
+    tools, edits = large(1_000)
+    before = text(tools)
+    inexact = [(old.replace("  ", " "), new) for old, new in edits]
+
+    refused = edit(tools, inexact)
+
+    assert (refused.success, refused.error_code) == (False, "edit_target_not_found")
+    assert "so many inexact ones before it" in refused.message
+    assert text(tools) == before
+    assert edit(tools, [*inexact[:5], *edits[5:]]).success

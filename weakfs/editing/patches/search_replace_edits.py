@@ -10,7 +10,7 @@ from weakfs.editing.patches.errors import RETURNS_ALONE, PatchProblem
 from weakfs.editing.patches.line_search.line_index import Run, spliced
 from weakfs.editing.patches.line_search.text_search import text_pieces
 from weakfs.editing.patches.operations import Block
-from weakfs.editing.replacement import Piece, replace
+from weakfs.editing.replacement import InexactSearches, Piece, replace
 from weakfs.editing.unified_hunks import changes
 from weakfs.session.interruption import check_interrupted
 
@@ -42,7 +42,7 @@ def replace_blocks(
     """Replace blocks in order, each in the result of the previous ones, and return how each matched.
 
     Raises `BlockMisfit` with at most `most_failures` failures; the document must not be used afterwards. O(blocks *
-    lines), most of it as fast as copying.
+    lines) as fast as copying, and in addition O(text) for each inexact block, up to a limit.
     """
     was_changed, before = document.is_changed, [*document.lines]
     # The original number of each line, so that all changes can be recorded as one.
@@ -50,10 +50,11 @@ def replace_blocks(
     fits: list[str] = []
     failures: list[tuple[Block, EditError]] = []
     known: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
+    searches = InexactSearches()
     for block in blocks:
         check_interrupted()
         try:
-            runs, fit = _place(document, block, takes_first=takes_first)
+            runs, fit = _place(document, block, searches, takes_first=takes_first)
             same = known.setdefault((tuple(block.old), tuple(block.new)), block.number)
             if same != block.number and not takes_first:
                 what = f"block {same} is the same, and was applied already; leave one of them out"
@@ -85,14 +86,16 @@ def _all_runs(lines: Sequence[str], origins: Sequence[int]) -> list[Run]:
     return runs
 
 
-def _place(document: Document, block: Block, *, takes_first: bool) -> tuple[list[Run], str]:
+def _place(document: Document, block: Block, searches: InexactSearches, *, takes_first: bool) -> tuple[list[Run], str]:
     """Return the runs of lines to replace for a block, and how it matched. Raises `EditError` if it does not match."""
     old, new = block.old, block.new
     if document.is_marked:
         old, new = _unmarked(old), _unmarked(new)
     at = document.find(old, 0, 0)
     if at < 0:
-        return _place_equivalent(document, old, new, takes_first=takes_first)
+        text = "".join([line + "\n" for line in document.lines])
+        searches.add(len(text))
+        return _place_equivalent(text, old, new, takes_first=takes_first)
     if not takes_first and document.occurs_again(old, 0, at):
         raise _ambiguous(list(_places(document, old, at)))
     return list(_runs(document, at, old, new)), "exact"
@@ -137,14 +140,11 @@ def _encoded(lines: Sequence[str]) -> list[bytes]:
     return [line.encode("utf-8", "surrogatepass") for line in lines]
 
 
-def _place_equivalent(
-    document: Document, old: Sequence[str], new: Sequence[str], *, takes_first: bool
-) -> tuple[list[Run], str]:
+def _place_equivalent(text: str, old: Sequence[str], new: Sequence[str], *, takes_first: bool) -> tuple[list[Run], str]:
     """Find a block by the equivalence of `replace`, if the match consists of whole lines.
 
     The line break before the text to find keeps `replace` from accepting an exact match inside a line.
     """
-    text = "".join([line + "\n" for line in document.lines])
     wanted, inserted = "\n".join(["", *old, ""]), "\n".join(["", *new, ""])
     pieces, fit = _whole_lines(text, wanted, inserted)
     if not pieces:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from errno import ENOENT
 from typing import TYPE_CHECKING, Literal
 
@@ -127,12 +127,12 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
         return _refused(path, why, refused.number, len(edits))
     fs = by_canonical_paths(fs)
     for one in made:
-        if one.done.count == 1 or one.done.count * PIECE + one.added < one.size:
-            fs.splice(path, _in_bytes(one.text, one.done))
+        if one.pieces is not None:
+            fs.splice(path, one.pieces)
         else:
-            fs.write(path, one.done.text)
-    count = sum(one.done.count for one in made)
-    overlooked = dict.fromkeys(one.done.overlooked for one in made if one.done.overlooked)
+            fs.write(path, one.text)
+    count = sum(one.count for one in made)
+    overlooked = dict.fromkeys(one.overlooked for one in made if one.overlooked)
     differing = f", matched with other {' and '.join(overlooked)}" if overlooked else ""
     several = f" in {len(edits)} edits" if len(edits) > 1 else ""
     summary = summarize(f"Updated {path} ({plural(count, 'replacement')}{several}{differing})")
@@ -143,26 +143,32 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
 
 @frozen
 class _AppliedEdit:
-    """An edit that can be written: the text that it was made in, that text's size, and how many bytes it adds."""
+    """An edit that can be written: as pieces of the file's bytes, or as the whole new text if that is shorter.
 
-    text: str
-    size: int
-    done: Replacement
-    added: int
+    It does not keep the text that it was made in, because a call may have hundreds of edits of a large file.
+    """
+
+    count: int
+    overlooked: str
+    pieces: Iterable[tuple[int, int, bytes]] | None
+    text: str = ""
 
 
 def _apply_edits(
     fs: Filesystem, path: str, text: str, edits: tuple[Edit, ...], context: ToolContext
 ) -> Iterator[_AppliedEdit]:
     """Make edits one after another, without writing any; raises `_Refused` for one that cannot be made."""
-    from weakfs.editing import replace
+    from weakfs.editing.replacement import InexactSearches, replace
 
     count = 0
+    searches = InexactSearches()
     for number, edit in enumerate(edits, 1):
         check_interrupted()
         try:
             if not edit.old_string:
                 raise EmptyOldString("the text to replace is empty; give the exact text that is to change")
+            if len(edits) > 1 and edit.old_string not in text:
+                searches.add(len(text))
             done = replace(text, edit.old_string, edit.new_string, replace_all=edit.replace_all)
         except EditError as error:
             raise _Refused(number, error) from error
@@ -170,7 +176,12 @@ def _apply_edits(
         if context.capability is not None:
             context.capability.check_replacements(path, count)
         size = len(text.encode())
-        yield _AppliedEdit(text, size, done, _check_size(fs, path, text, size, done))
+        added = _check_size(fs, path, text, size, done)
+        if done.count == 1 or done.count * PIECE + added < size:
+            pieces = _in_bytes(text, done)
+            yield _AppliedEdit(done.count, done.overlooked, pieces if number == len(edits) else tuple(pieces))
+        else:
+            yield _AppliedEdit(done.count, done.overlooked, None, done.text)
         if number < len(edits):
             text = done.text
 
