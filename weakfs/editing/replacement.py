@@ -47,7 +47,7 @@ class InexactSearches:
         self._searched = 0
 
     def add(self, text_size: int) -> None:
-        """Count a search of a text. Raise `TargetNotFound` if those before it have taken all the work that is allowed.
+        """Count a search of a text. Raises `TargetNotFound` if those before it have taken all the work that is allowed.
 
         A single search is always allowed.
         """
