@@ -17,7 +17,7 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with `arguments` (default: `sys.argv`) and return its exit status."""
     if [*(sys.argv[1:] if arguments is None else arguments)] == ["--version"]:
-        # Answered here because importing the command takes ten times as long.
+        # The version is printed here because importing the command takes ten times as long.
         print(f"weakfs, version {__version__}")
         return 0
     try:

@@ -53,7 +53,7 @@ class _Line:
         return self.commits[-1] if self.commits else self.origin
 
     def commit_at(self, seq: int) -> Commit | None:
-        """Return the commit with the files after a record; `None` if there were none yet."""
+        """Return the commit with the files after a record; `None` if there was no commit yet."""
         place = bisect_right(self.commits, seq, key=lambda commit: commit.last)
         return self.commits[place - 1] if place else self.origin
 

@@ -64,7 +64,7 @@ class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no t
             stack.close()
             return
         for stream in opened:
-            # Those that are still open must not write anything later.
+            # A stream that is still open must not write anything later.
             stream.discard()
         try:
             with stack:

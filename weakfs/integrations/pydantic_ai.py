@@ -309,7 +309,7 @@ def _provider_of(ctx: RunContext[Any]) -> Provider:
 def _definitions(toolset: Toolset, provider: Provider) -> Iterator[ToolDefinition]:
     hints = {str(one["name"]): one["annotations"] for one in toolset.definitions("mcp")}
     runs_commands = {tool.name for tool in toolset.tools if tool.operation == "shell"}
-    # Gemini's tools and their argument names are the same; pydantic-ai adapts the schemas to each model.
+    # Gemini gets the same tools with the same argument names; pydantic-ai adapts the schemas to each model.
     form: Provider = "anthropic" if provider == "gemini" else provider
     for given in toolset.definitions(form, strict_schemas=False):
         definition = cast("dict[str, Any]", given.get("function", given))

@@ -58,7 +58,7 @@ def main() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     child = _start(job, status)
     if isinstance(job["stdin"], int):
-        # Only the command may read it, so that a writer notices when the command has ended.
+        # Only the command may hold its input open for reading, so that a writer notices when the command has ended.
         os.close(job["stdin"])
     # The command's output ends when the command closes it, not when this process does.
     nothing = os.open(os.devnull, os.O_RDWR)

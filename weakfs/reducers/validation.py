@@ -12,7 +12,7 @@ from typing import Annotated
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.session.codec.scalars import is_text
 
-# Compiled by `re` when the first path is not plain.
+# The pattern is compiled when the first path that is not plain is checked.
 CANONICAL = r"/|(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff]+)+"
 
 

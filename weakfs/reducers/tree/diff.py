@@ -181,7 +181,7 @@ def _same_files(removed: dict[str, Node], added: dict[str, Node]) -> list[tuple[
     removable = {path: node for path, node in removed.items() if type(node) is tuple and _may_move(node)}
     coming = {path: node for path, node in added.items() if type(node) is tuple and _may_move(node)}
     sizes = {size_of(node) for node in removable.values()} & {size_of(node) for node in coming.values()}
-    # By content, and by content and name. Each skips paths that were taken from the other.
+    # The removed files by content, and by content and name. Each skips paths that were taken from the other.
     by_content: dict[bytes, deque[str]] = {}
     by_name: dict[tuple[bytes, str], deque[str]] = {}
     for path, node in sorted(removable.items()):

@@ -132,9 +132,10 @@ class Keyframes:
     # The lasting keyframes, and the smallest distance in records from the last of them to the next.
     lasting: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
     lasting_distance: int = GAP
-    # Since the last one: the size of the records in bytes, and the size of the blobs that no record holds.
+    # Since the newest lasting keyframe: the size of the records in bytes, and the size of the blobs that no record
+    # holds.
     since: tuple[int, int] = (0, 0)
-    # The lasting keyframe before the first of these, if a file held any.
+    # The newest lasting keyframe that was read rather than made, if there is one.
     last_loaded: PackedMark | None = None
     # Whether these keyframes belong to a loaded history, whose lasting keyframes are in the file.
     is_past: bool = False

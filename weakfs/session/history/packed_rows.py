@@ -73,7 +73,7 @@ def pack_columns(count: int, columns: Iterable[Sequence[Any]], *, others: int = 
 
 def loose(count: int, columns: Iterable[Sequence[Any]]) -> Block:
     """Return the columns of `count` tuples as a block, without compressing them."""
-    # The garbage collector would visit the values in lists each time.
+    # The columns become tuples, because every garbage collection would visit the values in lists.
     return count, None, tuple(map(tuple, columns))
 
 

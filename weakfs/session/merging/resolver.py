@@ -18,7 +18,7 @@ from weakfs.session.conflicts.conflict_types import (
 
 # Compiles a path or glob to a test of paths.
 Matcher = Callable[[str], Callable[[str], bool]]
-# In the form that a `Merged` record holds.
+# The resolutions, in the form in which a `Merged` record holds them.
 Answers = tuple[tuple[str, str, str, str, "bytes | None"], ...]
 
 

@@ -44,7 +44,7 @@ class TransactionBlock(Generic[B]):
         try:
             if cancellation is not None:
                 cancellation.govern(partial(session._cancel, own))
-            # Inside the try block, so that an interrupt never leaves it active.
+            # This is inside the try block, so that an interrupt never leaves the transaction active.
             ACTIVE.set((*ACTIVE.get(), own))
             if cancellation is not None:
                 self._interruptible = interruptible(cancellation.check)

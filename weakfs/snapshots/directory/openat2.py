@@ -14,7 +14,7 @@ from functools import cache
 
 from weakfs.platforms import Opened
 
-# The number is the same on every architecture that shares Linux's system call numbers since 5.1.
+# The number of the system call, on every architecture that has the common numbers of the calls added since Linux 5.1.
 NUMBER = 437
 RESOLVE_NO_SYMLINKS = 0x04
 

@@ -137,7 +137,7 @@ class FolderEventStore:
         own = self._stream(stream)
 
         def append(expected: int, frame: bytes, contents: Mapping[str, bytes] | None) -> bool:
-            # A session computes these itself: they need no check.
+            # A session computes these digests itself, so they need no check.
             found = [(encode_digest(digest), data) for digest, data in contents.items()] if contents else ()
             self._unsynced.add(stream)
             try:

@@ -82,7 +82,7 @@ class Call:
     recorded_arguments: str | bytes
     # The calls that were made before; `None` if this one cannot be a repetition.
     finished: FinishedCalls | None = None
-    # The transaction that it runs in, if it needs one.
+    # The transaction in which the call runs, if it needs one.
     _block: TransactionBlock[Session] | None = None
     _own: Transaction | None = None
     _calls_before: int = 0

@@ -61,7 +61,7 @@ class FinishedCalls:
     def _find(
         self, values: Log[ToolCall], records: Records, call_id: str, tool: str, arguments: str | bytes
     ) -> ToolCall | None:
-        # Does not hold the session's lock: reading may take a long time.
+        # The session's lock is not held: reading may take a long time.
         with self._lock:
             if not values.extends(self._read):
                 # Old calls were dropped.

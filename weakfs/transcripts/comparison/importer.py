@@ -278,7 +278,7 @@ def _made_files(recorded: Recorded, step: Step) -> Iterator[str]:
 
 
 class _Unprepared(Exception):
-    """The files before a call cannot be set up."""
+    """Raised if the files before a call cannot be set up."""
 
 
 def _known(held: Text, recorded: Text, *, is_read: bool, may_be_absent: bool) -> Text:

@@ -209,7 +209,10 @@ def _after(changes: list[_Change], before: Texts) -> Texts:
 
 
 def _recorded_changes(recorded: Recorded) -> tuple[list[_Change], OutsideRoot | None]:
-    """Read the event's `changes`: what became of each file. Omit files outside the root; return an error for one."""
+    """Read the event's `changes`: what became of each file.
+
+    Files outside the root are omitted, and an error for one of them is returned.
+    """
     found: list[_Change] = []
     outside: OutsideRoot | None = None
     for path, value in fields_of(recorded.result.get("changes")).items():

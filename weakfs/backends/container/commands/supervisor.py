@@ -141,7 +141,8 @@ class Supervisor:
         if descriptor >= 0:
             os.close(descriptor)
         self.listing.close()
-        # The function holds the directory of the layer open, and programs that have ended refer to this object.
+        # Drop the function, which holds the directory of the layer open: programs that have ended still refer to this
+        # object.
         self.exceeded = lambda: None
 
     def _open_list(self, pid: int) -> ProcessList:

@@ -83,7 +83,7 @@ def size_of_layer(directory: int) -> int:
 
 @frozen
 class _Entered:
-    """A directory that is being measured, with the names of its entries that were not measured yet."""
+    """A directory that is being measured, with the names of its entries that have not been measured yet."""
 
     name: str
     identity: tuple[int, int]

@@ -51,7 +51,7 @@ def serve_command(
     timeline = LiveTimeline(typed(redacted(file)), source.version, source.opened, source.changing, source.save)
     with as_failure(f"serve on port {port}"):
         server = LiveServer(timeline, port=port)
-    # Not run in this thread: an interrupt could leave open a connection that was just accepted.
+    # The server runs in another thread: in this one, an interrupt could leave open a connection that was just accepted.
     serving = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
     with server:
         with interrupts_deferred():

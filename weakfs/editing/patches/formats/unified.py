@@ -84,7 +84,7 @@ class _Header:
 
 
 class _Reader(DiffLines):
-    """Reads the headers of files, and makes an operation of each."""
+    """Reads the headers of files, and turns each into an operation."""
 
     def operations(self) -> list[Operation]:
         found: list[Operation] = []

@@ -85,7 +85,7 @@ def _below_anchor(document: Document, place: Place) -> Place:
     given = indent(min(texts, key=lambda text: len(indent(text))))
     if given == wanted:
         return place
-    # Indent as deep below the anchor as in the hunk, if the lines below it in the file are equally deep.
+    # Indent as deeply below the anchor as in the hunk, if the lines below it in the file are equally deep.
     if given.startswith(named) and anchor + given[len(named) :] == wanted:
         hunk = evolve(place.hunk, lines=tuple(_shifted(line, given, wanted) for line in place.hunk.lines))
         return evolve(place, hunk=hunk, notes=(*place.notes, WITH_INDENTATION))

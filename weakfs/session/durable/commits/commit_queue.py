@@ -150,7 +150,7 @@ class CommitQueue:
         from weakfs.session.durable.commits.lease_renewal import arenew
 
         renewing = arenew(ref(self.log), self.store, seconds)
-        # In a new context, in which no transaction of a call is active.
+        # The task runs in a new context, in which no transaction of a call is active.
         self._renewal = self.loop.create_task(renewing, name="weakfs-lease", context=Context())
 
     async def _release(self, held: HeldLease) -> None:
@@ -190,7 +190,7 @@ class CommitQueue:
     def _add(self, entry: Entry) -> None:
         self._waiting.append(entry)
         if self._worker is None:
-            # In a new context, in which no transaction of a call is active.
+            # The task runs in a new context, in which no transaction of a call is active.
             self._worker = self.loop.create_task(self._work(), name="weakfs-commits", context=Context())
 
     def _withdraw(self, entry: Entry) -> None:
