@@ -86,7 +86,7 @@ class PathLookup(FilesystemPrimitives):
     def _deepest_above(self, segments: Segments) -> tuple[int, Node | None]:
         """Return the depth of the deepest entry above a path, and its node.
 
-        Takes one lookup if the directory that would contain the path exists, otherwise about 2 log2 of the depth.
+        This takes one lookup if the directory that would contain the path exists, otherwise about 2 log2 of the depth.
         """
         depth = len(segments) - 1
         node = self.lookup(segments[:depth])

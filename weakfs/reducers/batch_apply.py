@@ -1,8 +1,8 @@
 """The fold of file events: many events reduced into a tree at once, in drafts that become nodes at the end.
 
-Contents may be ropes that are not read yet. The result is the same as with the functions of `weakfs.reducers.apply`,
-one event at a time. Those rebuild every directory on the way to a path, since each of their trees may be kept; here the
-intermediate trees are not visible to anything else, and directories are changed in place.
+Contents may be ropes that have not been read yet. The result is the same as with the functions of
+`weakfs.reducers.apply`, one event at a time. Those rebuild every directory on the way to a path, since each of their
+trees may be kept; here the intermediate trees are not visible to anything else, and directories are changed in place.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Snapshots(SessionCore):
             number = self._number
 
             def keep(changed: Timeline) -> None:
-                # What others have stored meanwhile is part of this moment: they may have dropped what was before.
+                # What others have stored meanwhile is part of this moment: they may have dropped earlier records.
                 changed.add_snapshot(SnapshotEntry(snapshot_id, number, changed.seq, at, tag, changed.state, externals))
 
             self._change_snapshots(line, keep)

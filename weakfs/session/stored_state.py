@@ -37,7 +37,7 @@ class SessionTrunk:
     lock: RLock
     _clock: Callable[[], int]
     _rules: Rules
-    # None in a fork until its first subscriber: most forks are made, merged and discarded.
+    # `None` in a fork until its first subscriber: most forks are merged and discarded without one.
     _delivery: Delivery | None
     _trunk: Timeline
     # The last number in the id of a call, and that in any other id: counted apart, so that the numbers of calls have no

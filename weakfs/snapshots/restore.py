@@ -41,7 +41,8 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
     _change_all(disk, journal, plan)
     for segments, _, new in reversed(plan.directories):
         if new.mode & 0o300 != 0o300:
-            # Logged, because an undo has to make it writable before it can put anything back into it.
+            # The status is logged, because an undo has to make the directory writable before it can put anything back
+            # into it.
             journal.status(segments)
         _finish(disk, journal, segments, new.mode, new.modified_at)
 

@@ -254,7 +254,7 @@ class Places:
         return gone > 0
 
     def take(self, path: str) -> Entry | None:
-        """Return the entry that a diff deletes or moves: as it was before, if it was not taken yet."""
+        """Return the entry that a diff deletes or moves: as it was before, if it has not been taken yet."""
         if not self._is_reoccupied(path):
             return self.entry(path)
         there = self.before(path)

@@ -229,7 +229,7 @@ def _git_dir(folder: Path) -> str:
         if (place / "objects").is_dir() and (place / "HEAD").exists():
             return str(place)
     if (folder / ".git").is_file():
-        # The file could name any directory.
+        # This file could name any directory, so it is not followed.
         raise ImportRefused(
             f"cannot import {str(folder)!r}: it is a work tree whose repository is elsewhere; name that"
         )

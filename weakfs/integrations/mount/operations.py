@@ -288,7 +288,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
                     IsADirectoryError, EISDIR, f"cannot rename {source!r} to {destination!r}: that is a directory"
                 )
             with self._together():
-                # Refused unless the directory is empty.
+                # The deletion is refused unless the directory is empty.
                 self.files.delete(destination)
                 self.files.move(source, destination)
         else:

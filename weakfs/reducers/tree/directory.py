@@ -82,7 +82,7 @@ class Directory(Remembering):
         return maps.get(self._children, name)
 
     def _read(self) -> Children:
-        """Make the entries of a directory that is not read yet."""
+        """Make the entries of a directory that has not been read yet."""
         raise NotImplementedError
 
     def _count(self) -> None:

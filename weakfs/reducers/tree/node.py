@@ -51,7 +51,7 @@ class FileTree(Directory):
 
     @property
     def digest(self) -> str:
-        """The git object id (SHA-256 object format) of this tree, in hex. O(what was not yet hashed)."""
+        """The git object id (SHA-256 object format) of this tree, in hex. O(what has not been hashed yet)."""
         from weakfs.reducers.tree.digest import tree_digest
 
         return tree_digest(self).hex()

@@ -33,7 +33,7 @@ def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> Ste
     """Pack a tree; return it with the approximate number of bytes that it does not share with `before`.
 
     `before` is an earlier packed tree. Blobs in `counted` count as 0 bytes; without it, sizes are not computed. O(what
-    is not packed yet), plus O(names) for the directories that differ.
+    has not been packed yet), plus O(names) for the directories that differ.
     """
     weight = 0
     stack: list[tuple[Directory, Packed | None]] = [(tree, before)]

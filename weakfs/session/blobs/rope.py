@@ -187,7 +187,7 @@ class Batched(Protocol):
 
 
 def read_together(ropes: Iterable[Rope]) -> None:
-    """Read the ropes that were not read yet, with one request to each source."""
+    """Read the ropes that have not been read yet, with one request to each source."""
     unread: dict[Batched, list[tuple[Rope, str]]] = {}
     for rope in ropes:
         parts = rope._parts

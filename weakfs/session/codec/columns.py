@@ -116,7 +116,7 @@ class Column:
     def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion | None) -> Sequence[Any]:
         """Return the values that JSON stands for. Raises an exception of any type if one of them is malformed.
 
-        Without `expansion`, blobs are returned unchanged, including ropes that were not read yet.
+        Without `expansion`, blobs are returned unchanged, including ropes that have not been read yet.
         """
         if self.is_blob:
             return _contents(_numbers(values), blobs, self.types, expansion)

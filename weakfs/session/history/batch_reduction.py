@@ -22,7 +22,7 @@ from weakfs.session.slices.packed_state import PackedValue
 from weakfs.session.slices.slice import Folded
 from weakfs.session.slices.table import Table
 
-# At least this many events are added to a slice as a stretch of events that are not built yet.
+# At least this many events are added to a slice as a stretch of events that have not been built yet.
 MANY = 64
 
 

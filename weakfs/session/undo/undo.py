@@ -37,7 +37,7 @@ class Undo(ThreeWay):
     def undo(
         self, n: int = 1, *, preview: bool = False, on_conflict: OnConflict = "raise", foreign: Foreign = "keep"
     ) -> Reversion:
-        """Undo the last `n` operations that are not undone yet: calls, merges, rollbacks and single records.
+        """Undo the last `n` operations that have not been undone yet: calls, merges, rollbacks and single records.
 
         Calls that changed nothing, or failed, do not count. O(records). The options and the exceptions are those of
         `revert`; `SessionError` also means that there are fewer operations.
@@ -216,7 +216,7 @@ class Undo(ThreeWay):
     def _newest(self, how: Literal["undo", "redo"], n: int, line: Timeline, newest: int) -> list[Operation]:
         """Return the last `n` operations to undo or redo, up to record `newest`.
 
-        Later ones were read during an earlier attempt: the caller does not mean them.
+        Later operations were read during an earlier attempt: the caller does not mean them.
         """
         every = operations(line.rows, line.dropped, line.base.block_end, self._rules.calls)
         known = [one for one in every if one.last <= newest]

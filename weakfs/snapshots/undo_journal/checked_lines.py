@@ -13,7 +13,7 @@ from zlib import crc32
 LONGEST = 1 << 26
 # Lines that begin like this have no checksum: earlier versions wrote none.
 UNCHECKED = (b"{", b"disk ", b"journal ")
-# The bits of an offset that a checksum can start with.
+# The bits of an offset with which a checksum is seeded.
 MASK = (1 << 32) - 1
 
 

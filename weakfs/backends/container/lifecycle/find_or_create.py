@@ -40,7 +40,7 @@ INSIDE = "/run/weakfs"
 def open_container(
     podman: Podman, options: ContainerOptions, *, session_id: str, name: str, state: str
 ) -> tuple[Container, bool]:
-    """Find the container of a session, or create it; return whether it is new. It is not started yet.
+    """Find the container of a session, or create it; return whether it is new. It has not been started yet.
 
     Raises `OSError` (EBUSY) while another process uses it.
     """
@@ -133,7 +133,7 @@ def _find(podman: Podman, *, session_id: str, name: str) -> Container | None:
         held = hold(control, same[0].name)
         try:
             end_calls(podman, (name for one in same for name in (one.container_id, one.name.removesuffix(LOST))))
-            # Another process may have replaced it before it was held.
+            # Another process may have replaced the container before it was held.
             now = [one for one in _containers_of(podman, session_id, name) if one.labels.get(CONTROL, "") == control]
             for one in settled(podman, now):
                 if is_filled(control):

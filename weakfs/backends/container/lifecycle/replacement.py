@@ -22,7 +22,7 @@ def is_lost(inspected: Inspected) -> bool:
 
 
 def replace(podman: Podman, lost: Inspected) -> Inspected:
-    """Replace a lost container, and return the one that now has its name and its layer; it is not started yet."""
+    """Replace a lost container, and return the one that now has its name and its layer; it has not been started yet."""
     podman.run("rename", lost.container_id, lost.name + LOST)
     podman.run(*lost.created_by)
     made = inspect(podman, lost.name)

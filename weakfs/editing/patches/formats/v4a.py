@@ -24,7 +24,7 @@ MOVE = "*** Move to:"
 END_OF_FILE = "*** End of File"
 UNENDED = re.compile(r"\\ No newline at end of file\s*", re.IGNORECASE)
 MARKERS = (ADD, DELETE, UPDATE, MOVE)
-# Variants of these that models write, and which cannot mean anything else.
+# Variants of these markers that models write and that cannot mean anything else.
 SYNONYMS = {
     "*** Create File:": ADD,
     "*** New File:": ADD,

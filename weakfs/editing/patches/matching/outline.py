@@ -203,7 +203,8 @@ class Outline:
 
     def _next_code(self, at: int) -> int:
         if not self._code:
-            # All at once: otherwise each of several consecutive comments would look for the line below all of them.
+            # The numbers are found all at once: otherwise each of several consecutive comments would look for the line
+            # below all of them.
             self._code = [len(self.lines)] * (len(self.lines) + 1)
             for line in range(len(self.lines) - 1, -1, -1):
                 self._code[line] = line if self._is_code(line) else self._code[line + 1]

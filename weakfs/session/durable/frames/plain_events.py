@@ -27,7 +27,7 @@ def events_of(
 ) -> list[tuple[Any, ...]] | None:
     """Return the fields of events of one type, given with the names of their values; `None` if one is malformed.
 
-    With `keep_ropes`, contents that are not read yet stay ropes.
+    With `keep_ropes`, contents that have not been read yet stay ropes.
     """
     try:
         given: dict[str, Sequence[Json]] = dict(zip(names, zip(*events, strict=True), strict=True))

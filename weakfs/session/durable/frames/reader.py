@@ -56,7 +56,8 @@ class FrameReader:
     note: Callable[[int, Frame, int], object] | None = None
     # Returns the timeline and the rules for a frame that starts with a new document.
     reset: Callable[[int, Frame], tuple[Timeline, Rules]] | None = None
-    # Records that were decoded and not applied yet, and whether there are contents among them that were not read.
+    # Records that have been decoded but not applied yet, and whether there are contents among them that have not been
+    # read.
     _rows: list[Row] = field(factory=list[Row], init=False)
     _are_unread: bool = field(default=False, init=False)
 

@@ -59,7 +59,8 @@ class StreamHistory:
     # The approximate size of the frames and their contents in bytes.
     size: int = 0
     _counts: Counter[str] = field(factory=Counter[str])
-    # Rows that were added and not counted yet, and the record before the frame that gets the next entry of the index.
+    # Rows that have been added but not counted yet, and the record before the frame that gets the next entry of the
+    # index.
     _uncounted: list[Sequence[Any]] = field(factory=list[Sequence[Any]])
     _due: int = 0
     _recent: dict[int, list[Row]] = field(factory=dict[int, list[Row]])

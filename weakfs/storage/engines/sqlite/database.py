@@ -43,7 +43,7 @@ class Database:
         self.path, self._lock, self._is_closed = path, threading.RLock(), False
         self._process = os.getpid()
         self._file = None if path == ":memory:" else os.path.abspath(path)
-        # Before the file is opened; if it is created, it can only be identified afterwards.
+        # A file that exists is identified before it is opened; one that is created can only be identified afterwards.
         self._identity = self._found()
         is_read_only = path != ":memory:" and os.path.isfile(path) and not os.access(path, os.W_OK)
         name = f"file:{quote(os.path.abspath(path))}?mode=ro" if is_read_only else path

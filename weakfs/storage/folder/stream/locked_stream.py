@@ -209,7 +209,7 @@ class LockedStream:
                 remove_folder(temporary, temporary_folder.folder)
                 if error.errno not in (EEXIST, ENOTEMPTY):
                     raise
-                # Another process created it first.
+                # Another process created the stream first.
                 journal = self._use(self._open())
                 if journal is not None and journal.is_deleted:
                     self._finish_deletion(journal)
