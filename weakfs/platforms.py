@@ -86,7 +86,8 @@ class Opened:
 def lock_unless_replaced(descriptor: int, path: str, *, follow: bool = False) -> bool:
     """Lock an open file or directory, and return whether `path` still names it. If not, or on errors, close it.
 
-    Whoever held the lock before may have removed or renamed it. `follow` says whether `path` may be a link to it.
+    The previous holder of the lock may have removed or renamed the file. `follow` says whether `path` may be a link to
+    it.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -121,9 +121,9 @@ def external_trees(session: Session | SessionView) -> ExternalTrees:
 
 
 def tree_in(state: Mapping[str, Log[Any]], filesystem: str | None) -> FileTree | None:
-    """Return the files of an external filesystem, or of the session itself, in its STATE slices, by tag.
+    """Return the files of an external filesystem, or the session's own if `filesystem` is `None`.
 
-    `None` if the slice is empty.
+    `state` holds the STATE slices by tag. Returns `None` if it holds no such files.
     """
     if filesystem is None:
         own: FileTree | None = state.get(_FILES, _NOTHING).last()

@@ -113,7 +113,7 @@ class Container:
             return self._inspected
 
     def _await_end(self) -> None:
-        """Wait for a container that is ending: its supervisor is gone, but not all of its processes have been reaped."""
+        """Wait for a container that is ending: its supervisor is gone, but not all of its processes are reaped."""
         if self._supervised is not None and not self._supervised.is_alive:
             until = monotonic() + KILLING
             while self.is_running and monotonic() < until:
