@@ -15,6 +15,7 @@ from weakfs.messages import a_type, clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.calls.call import Call
 from weakfs.tools.calls.call_json import read_json, recorded
+from weakfs.tools.calls.call_versions import CallVersions
 from weakfs.tools.calls.finished_calls import FinishedCalls
 from weakfs.tools.calls.stale_writes import SeenVersions
 from weakfs.tools.calls.threads import in_thread
@@ -363,6 +364,7 @@ class Toolset:
             budget_tracker=budget_tracker,
         )
         given, sent = _values(arguments)
+        known = self._seen_versions
         return Call(
             session,
             self._unknown(name) if tool is None else tool,
@@ -372,8 +374,7 @@ class Toolset:
             call_id,
             caller,
             context,
-            self._seen_versions,
-            self._require_read,
+            None if known is None else CallVersions(known, caller, self._require_read),
             started_at,
             recorded(sent),
             # An external call is never answered from the record: its work is done again.

@@ -8,10 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from attrs import field
-
 from weakfs.class_decorators import define
-from weakfs.filesystem.path_lookup import canonical_path
 from weakfs.messages import one_line
 from weakfs.session import (
     Cancellation,
@@ -33,8 +30,8 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
 from weakfs.tools.calls.answers import answer_to_error, valid_result, with_inexact, with_lost
 from weakfs.tools.calls.call_json import recorded
+from weakfs.tools.calls.call_versions import CallVersions
 from weakfs.tools.calls.finished_calls import FinishedCalls, recorded_answer
-from weakfs.tools.calls.stale_writes import SeenVersions, Version
 from weakfs.tools.calls.steps import Step, Steps, arun, run
 from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import ToolContext
@@ -74,9 +71,8 @@ class Call:
     call_id: str
     caller: str | None
     context: ToolContext
-    # What the calls of the toolset have seen and changed.
-    seen_versions: SeenVersions | None
-    require_read: bool
+    # The versions of files that it sees, if the toolset refuses stale writes.
+    versions: CallVersions | None
     started_at: int
     # Recorded as they were when the call began: a handler may change mutable arguments.
     recorded_arguments: str | bytes
@@ -95,11 +91,6 @@ class Call:
     _is_counted: bool = True
     # How many times the session had read the changes of other processes when the call began.
     _times_caught_up: int = 0
-    # The versions of files that the caller has seen in this call, and the record after which it saw them.
-    _seen: dict[str, Version] = field(factory=dict[str, "Version"])
-    _seen_after: int = 0
-    # The version that a read-only tool is about to read.
-    _version: Version = None
     _written_down: bool = False
     # Whether the record of the call is committed together with its changes.
     _is_concluded: bool = False
@@ -147,9 +138,8 @@ class Call:
             yield from self._write_down_fault(error)
             raise
         yield from self._write_down(result)
-        if self.seen_versions is not None and result.success and self.caller is None:
-            for path, version in self._seen.items():
-                self.seen_versions.saw(path, version, seq=self._seen_after)
+        if self.versions is not None and result.success:
+            self.versions.remember()
         return result
 
     def _begin(self) -> None:
@@ -162,7 +152,8 @@ class Call:
         if isinstance(self.arguments, ToolValidationError):
             raise self.arguments
         self._params = tool.read_arguments(self.arguments)
-        self._seen_after = session.seq
+        if self.versions is not None:
+            self.versions.seq = session.seq
         self._times_caught_up = session._times_caught_up
         if tool.read_only:
             self.finished = None
@@ -193,13 +184,8 @@ class Call:
     def _prepare(self) -> Tool:
         """Make the checks that come before the handler: stale writes, the policy and the deadline."""
         tool, params = cast(Tool, self.tool), self._params
-        if not tool.read_only:
-            self._check_stale(tool, params)
-        else:
-            # Taken before the file is read: the caller might not see what another call changes meanwhile.
-            path, seen_versions = getattr(params, "path", None), self.seen_versions
-            if seen_versions is not None and tool.operation == "read" and isinstance(path, str):
-                self._version = seen_versions.version(self.caller, path)
+        if self.versions is not None:
+            self.versions.check(tool, params, self.context)
         self._allow(tool, params)
         return tool
 
@@ -229,8 +215,8 @@ class Call:
         """Check what the handler returned, and prepare the end of the transaction."""
         tool = cast(Tool, self.tool)
         result = self._checked(tool, given)
-        if tool.read_only:
-            self._remember_read(tool, result)
+        if tool.read_only and self.versions is not None:
+            self.versions.add_read(tool, result)
         if self._block is None:
             return result
         self._count_records()
@@ -238,7 +224,8 @@ class Call:
             raise Undone(result)
         if not tool.read_only:
             result = with_lost(result, self._own, self.context.filesystem)
-            self._remember_changes()
+            if self.versions is not None and self._records_made:
+                self.versions.add_changes(self.session._rows_since(self._base))
         self.session._conclude(partial(self._final_events, result))
         self._is_ending = True
         return result
@@ -358,34 +345,6 @@ class Call:
             return failed(self.receipt, result.status, result.error_code or "error", message, reason=error.reason)
         return result
 
-    def _remember_read(self, tool: Tool, result: ToolResult[object]) -> None:
-        """Remember what the caller has read."""
-        path = getattr(result.value, "path", None)
-        if tool.operation == "read" and isinstance(path, str) and path:
-            self._seen[path] = self._version
-
-    def _check_stale(self, tool: Tool, params: object) -> None:
-        seen_versions = self.seen_versions
-        if seen_versions is None or tool.targets is None or not seen_versions.matter_to(self.caller):
-            return
-        for target in tool.targets(params, self.context):
-            try:
-                # The path after following links.
-                path = seen_versions.path_of(target)
-            except (OSError, ValueError):
-                with suppress(OSError, ValueError):
-                    # The target no longer exists, or is not a file.
-                    seen_versions.check(self.caller, canonical_path(self.context.filesystem, target))
-            else:
-                if self.require_read:
-                    seen_versions.check_was_read(self.caller, path)
-                seen_versions.check(self.caller, path, shown_by=self.context.filesystem)
-
-    def _remember_changes(self) -> None:
-        """Remember the versions of the files that the call changed, leaving out what others changed."""
-        if self.seen_versions is not None and self._records_made:
-            self._seen = self.seen_versions.changed(self.caller, self.session._rows_since(self._base))
-
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done already; do nothing if the session is closed."""
         run(self._write_down(result))
@@ -422,13 +381,9 @@ class Call:
 
     def _sightings(self, result: ToolResult[object]) -> list[tuple[object, str | None]]:
         """Return the events that record which versions of files the caller has seen."""
-        if self.seen_versions is None or self.caller is None or not result.success:
+        if self.versions is None or not result.success:
             return []
-        return [
-            (seen, self.call_id)
-            for path, version in self._seen.items()
-            if (seen := self.seen_versions.sighting(self.caller, path, version, seq=self._seen_after)) is not None
-        ]
+        return [(seen, self.call_id) for seen in self.versions.events()]
 
     def _record(self, result: ToolResult[object], first: int | None, last: int | None) -> ToolCall:
         return ToolCall(

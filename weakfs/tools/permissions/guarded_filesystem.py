@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from errno import EACCES
 from typing import IO, TYPE_CHECKING, Literal, cast, overload
 
 from attrs import evolve
 
-from weakfs.errors import fault
 from weakfs.filesystem import (
     BaseFilesystem,
     Checkout,
@@ -38,12 +36,13 @@ from weakfs.messages import a_type, plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree.node import tree_of
-from weakfs.session import MergedPath, Reversion, Session
+from weakfs.session import Reversion, Session
 from weakfs.session.external_filesystems import recorded_id
-from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied, ToolValidationError
+from weakfs.tools.errors import LimitExceeded, ToolValidationError
 from weakfs.tools.permissions.decisions import Access, clamped
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
 from weakfs.tools.permissions.operations import Operation
+from weakfs.tools.permissions.reversion_check import check_reversion
 
 if TYPE_CHECKING:
     from weakfs.backends.mounted.mount_point import MountPoint
@@ -146,52 +145,8 @@ class GuardedFilesystem:
 
         The message names no files, because the call did not name them either.
         """
-        message = (
-            "cannot undo this: it changed files that may not be changed here; undo another call, or only the "
-            "paths that are allowed"
-        )
-        if not done.filesystems <= {None if self.session is None else recorded_id(self, self.session.attached)}:
-            # Rules about paths say nothing about the files of another filesystem.
-            raise fault(PermissionError, EACCES, message)
-        try:
-            self._check_reversion(done.changes, conflicts)
-        except OperationForbidden:
-            raise
-        except LimitExceeded:
-            if all(self.may_list(one.path) for one in done.changes):
-                raise
-            raise LimitExceeded(
-                "cannot undo this: it would change more than one call may change; undo another call, or only some paths"
-            ) from None
-        except PolicyDenied as error:
-            raise PolicyDenied(message, error.reason) from None
-        except PermissionError:
-            raise fault(PermissionError, EACCES, message) from None
-
-    def _check_reversion(self, changes: Iterable[MergedPath], conflicts: Iterable[str]) -> None:
-        access = self._access
-        for change in changes:
-            # Changes to slices without paths are not checked: they concern no files.
-            if not change.path.startswith("/"):
-                continue
-            for path in filter(None, (change.source, change.path)):
-                self._check_taken_back(path)
-                access.check_changes((path,))
-            if all(map(access.may_show, filter(None, (change.source, change.path)))):
-                access.check_size(change.path, change.bytes_added)
-            elif change.change != "removed":
-                access.check_unmeasured(change.path, "the contents that would be restored are kept out of answers")
-            if change.source is not None:
-                access.check_transfer(change.source, change.path)
-        for path in conflicts:
-            self._check_taken_back(path)
-
-    def _check_taken_back(self, path: str) -> None:
-        """Raise `PermissionError` unless an entry may be read and changed, which merging its versions requires."""
-        self._access.check("write", path)
-        denied = self._access.denial("read", path)
-        if denied is not None:
-            raise denied
+        filesystem_id = None if self.session is None else recorded_id(self, self.session.attached)
+        check_reversion(self._access, filesystem_id, done, conflicts)
 
     @property
     def _most_read(self) -> int | None:
