@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from errno import ENOENT
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeMounted
 from weakfs.reducers.events import TreeSeen
 from weakfs.session import Session, SessionError, SessionView
 from weakfs.session.codec.expansion_limit import FACTOR
+from weakfs.session.durable.open_session import event_store, stream_of
 from weakfs.storage.engines.urls import redacted
 from weakfs.storage.locations import local_path, url_of
 from weakfs.transcripts.comparison import IMPORT_CAUSE
@@ -115,6 +117,28 @@ def opened(
         if (context := click.get_current_context(silent=True)) is not None:
             context.call_on_close(session.close)
         return session
+
+
+def opened_or_created(location: Location, registry: Registry | None = None) -> weakfs.Session:
+    """Open a session in storage, or create it; changes are merged with those that other processes make meanwhile.
+
+    If the location has no session and names none, the new one gets an id that depends only on the location: servers
+    that start there at once share a session, instead of each creating one.
+    """
+    with as_failure(f"open {redacted(location.where)!r}"):
+        name = location.session_id or _only_or_first_id(location.where)
+        return weakfs.Session.open(location.where, name, registry=registry, on_conflict="merge")
+
+
+def _only_or_first_id(where: str) -> str:
+    store = event_store(where, "process")
+    try:
+        known = stream_of(store, None)
+    finally:
+        store.close()
+    path = local_path(where)
+    place = redacted(url_of(where)) if path is None else os.path.realpath(path)
+    return known or sha256(os.fsencode(place)).hexdigest()[:32]
 
 
 def load(

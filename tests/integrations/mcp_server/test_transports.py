@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -38,7 +39,8 @@ INITIALIZE = {
 
 
 def stdio(*arguments: str, mode: str = "auto") -> Client:
-    parameters = StdioServerParameters(command=WEAKFS[0], args=[*WEAKFS[1:], "mcp", *arguments], cwd=str(Path.cwd()))
+    arguments = (*WEAKFS[1:], "mcp", *arguments)
+    parameters = StdioServerParameters(command=WEAKFS[0], args=[*arguments], cwd=str(Path.cwd()), env=dict(os.environ))
     return Client(stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr), mode=mode)
 
 
@@ -83,6 +85,32 @@ def test_a_session_without_a_directory_continues_in_another_server(tmp_path: Pat
 
     asyncio.run(work("write_file", path="/a", content="kept"))
     assert asyncio.run(work("read_file", path="/a")) == "kept"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["folder", "sqlite"])
+def test_servers_that_start_at_once_on_an_empty_location_share_a_session(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    location = str(tmp_path / "sessions") if kind == "folder" else f"sqlite:{tmp_path}/sessions.db"
+    # The same place, spelled in another way.
+    other = "./x/../sessions" if kind == "folder" else "sqlite:sessions.db"
+
+    async def work() -> None:
+        async with stdio("--session", location) as one, stdio("--session", other) as two:
+            for number, client in enumerate((one, two)):
+                written = await client.call_tool("write_file", {"path": f"/{number}", "content": f"from {number}"})
+                assert not written.is_error
+            done = await two.call_tool("read_file", {"path": "/0"})
+            assert isinstance(done.content[0], types.TextContent)
+            assert done.content[0].text == "from 0"
+        async with stdio("--session", location) as three:
+            assert not (await three.call_tool("read_file", {"path": "/1"})).is_error
+
+    (tmp_path / "x").mkdir()
+    asyncio.run(work())
+    assert len(run_command("sessions", location, "--json").stdout.splitlines()) == 1
 
 
 @pytest.mark.slow

@@ -155,8 +155,7 @@ def _check(options: ServeOptions) -> None:
 def _session(location: str | None) -> Generator[Session]:
     """Open or create the session in storage, or make one in memory; close it at the end."""
     from weakfs import Session
-    from weakfs.cli.sessions import Location, is_location
-    from weakfs.storage.engines.urls import redacted
+    from weakfs.cli.sessions import Location, is_location, opened_or_created
 
     if location is None:
         yield Session()
@@ -166,11 +165,7 @@ def _session(location: str | None) -> Generator[Session]:
             f"cannot serve the saved session {location!r}: it would have to be saved again after every call; copy it "
             f"into storage: weakfs import {location} FOLDER"
         )
-    place = Location.of(location)
-    with as_failure(f"open {redacted(place.where)!r}"):
-        # Other processes, such as `weakfs undo`, may change the session meanwhile.
-        session = Session.open(place.where, place.session_id, on_conflict="merge")
-    with session:
+    with opened_or_created(Location.of(location)) as session:
         yield session
 
 

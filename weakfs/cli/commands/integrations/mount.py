@@ -74,8 +74,7 @@ def mount_command(
 @contextmanager
 def _session(where: str, registry: str | None, max_expansion: float | None, *, read_only: bool) -> Generator[Session]:
     """Open the session for the mount; at the end, however it ends, save what changed."""
-    from weakfs.cli.sessions import Location, file_version, is_location, load, registry_at
-    from weakfs.storage.engines.urls import redacted
+    from weakfs.cli.sessions import Location, file_version, is_location, load, opened_or_created, registry_at
 
     if read_only or (not is_location(where) and os.path.exists(where)):
         seen = None if read_only else file_version(where)
@@ -88,13 +87,8 @@ def _session(where: str, registry: str | None, max_expansion: float | None, *, r
                 with interrupts_deferred():
                     _save(session, where, seen)
         return
-    from weakfs import Session
-
-    place = Location.of(where)
     known = None if registry is None else registry_at(registry)
-    with as_failure(f"open {redacted(place.where)!r}"):
-        opened = Session.open(place.where, place.session_id, registry=known, on_conflict="merge")
-    with opened:
+    with opened_or_created(Location.of(where), known) as opened:
         Thread(target=_follow, args=(opened,), name="weakfs mount changes", daemon=True).start()
         yield opened
 
