@@ -255,8 +255,12 @@ class Log(Sequence[T], Generic[T]):
             stretch.limit = min(stretch.limit, self._length - stretch.start)
 
     def after(self, length: int) -> Sequence[T]:
-        """Return the items after the first `length`, as a list."""
-        return list(self.since(length))
+        """Return the items after the first `length`, as a list; O(log n), however many come before."""
+        stretch = self._stretch
+        items, start = stretch.items, stretch.start
+        if start <= length and isinstance(items, list):
+            return items[length - start : self._length - start]
+        return list(self._since(length))
 
     def since(self, length: int) -> Iterator[T]:
         """Return an iterator over the items after the first `length`; O(log n), however many come before."""

@@ -339,7 +339,7 @@ class Transactions(RecordLog):
         """
         log, line = self._log, self._line_outside(own)
         is_stored = log is not None and line is self._trunk
-        if log is not None and (log.is_awaited or (is_stored and (own.journals or not log.can_commit_plain(self)))):
+        if log is not None and (log.is_awaited or (is_stored and (own.journals or log.plain_rules is not self._rules))):
             return False
         after, shift = self._joined(own, line)
         if log is not None and is_stored and not log.commit_plain(self, line, after):

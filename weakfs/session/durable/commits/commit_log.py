@@ -61,16 +61,10 @@ class CommitLog(LogState):
             before = after
         return (yield from self._commit(session, changes, journals))
 
-    def can_commit_plain(self, session: SessionTrunk) -> bool:
-        """Return whether `commit_plain` can store a change that only adds plain records."""
-        return session._rules is self._plain_rules
-
     def commit_plain(self, session: SessionTrunk, before: Timeline, after: Timeline) -> bool:
         """Store the change from the trunk to `after`; return false, with nothing changed, if `commit_all` has to."""
-        retract(self, session)
-        if after.base is not before.base:
-            return False
-        return self._append_rows(session, before, after, after.rows.after(before.rows._length))
+        rows = after.rows.after(before.rows._length)
+        return after.base is before.base and self._append_rows(session, before, after, rows)
 
     def commit_row(self, session: SessionTrunk, row: Row, state: Table, logs: Table) -> bool:
         """Store one row that is about to be added to the trunk, with the slices that it leads to."""
@@ -80,7 +74,6 @@ class CommitLog(LogState):
             self.complete_pending()
             self.base = base
             return False
-        retract(self, session)
         if self._append_rows(session, before, before, (row,)):
             return True
         after = before.copy()
@@ -93,8 +86,11 @@ class CommitLog(LogState):
         Return false, with nothing changed, if `_commit` has to store the change. This takes a third of the time of
         `_commit`.
         """
+        seq, last = before.base.seq + before.rows._length, self.stored_last
+        if last is not None and last[2] == seq:
+            retract(self, session)
         if (
-            session._rules is not self._plain_rules
+            session._rules is not self.plain_rules
             or after.externals is not self.externals
             or after.snapshots is not before.snapshots
         ):
@@ -103,8 +99,7 @@ class CommitLog(LogState):
             # A frame without records could not be distinguished from a change that was interrupted before it was
             # adopted.
             return True
-        name, seq = self.next_name(session), before.seq
-        append = self._append_next
+        name, append = self.next_name(session), self._append_next
         if append is None:
             append = self._append_next = cast(DirectEventStore, self.store).appender(self.stream)
         written = self.frame_writer.plain(rows, name, seq, session._counter)
@@ -129,7 +124,7 @@ class CommitLog(LogState):
         checkpoints = self.checkpoints
         checkpoints.pending = pending = checkpoints.pending + size
         if pending > LEAST and pending > checkpoints.due:
-            self._plain_rules = None
+            self.plain_rules = None
         if contents:
             size += sum(map(len, contents.values()))
         checkpoints.history.add(number, seq, rows, size)
@@ -192,7 +187,7 @@ class CommitLog(LogState):
                 checkpoints.history.add(number, before.seq, rows, size)
         checkpoints.pending += sum(map(len, frames))
         is_unusual = self._undeclared or checkpoints.pending > checkpoints.due or self.lease or self.is_awaited
-        self._plain_rules = rules if self._is_direct and not is_unusual else None
+        self.plain_rules = rules if self._is_direct and not is_unusual else None
         return True
 
     def was_stored(self, session: SessionTrunk, place: CommitPlace) -> Steps[bool]:

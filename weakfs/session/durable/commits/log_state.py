@@ -86,9 +86,9 @@ class LogState:
     # The change that was stored last: the session may have been interrupted before it adopted it.
     stored_last: StoredChange | None = None
     _rules: Rules | None = None
-    # The rules under which `_append_rows` can store every plain change, if there are any, and the method with which it
-    # appends.
-    _plain_rules: Rules | None = None
+    # The rules under which `commit_plain` can store a change that only adds plain records, if there are any, and the
+    # method with which it appends.
+    plain_rules: Rules | None = None
     _append_next: Appender | None = None
     _is_direct: bool = field(
         default=Factory(lambda self: isinstance(self.store, DirectEventStore), takes_self=True), init=False

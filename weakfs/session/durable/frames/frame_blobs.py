@@ -55,7 +55,7 @@ class FrameBlobs(Blobs):
         """Return a value of a plain event as JSON: a small blob as itself, any other by its digest."""
         kind = type(value)
         if kind is tuple:
-            return [self.plain(item) for item in value]
+            return [item if type(item) is int else self.plain(item) for item in value]
         if kind is bytes:
             if len(value) <= INLINE:
                 return inline(value)
@@ -76,8 +76,10 @@ class FrameBlobs(Blobs):
 
 def inline(data: bytes) -> Json:
     """Return a small blob in a plain event as JSON."""
-    text = shown(data)
-    return {"text": text} if type(text) is str else text
+    try:
+        return {"text": data.decode()}
+    except UnicodeDecodeError:
+        return shown(data)
 
 
 class KnownDigests:

@@ -30,9 +30,8 @@ from weakfs.storage.folder.files import (
 from weakfs.storage.folder.journal.index import TOMBSTONE, Filters, key_of
 from weakfs.storage.folder.journal.reader import BadRecord
 from weakfs.storage.folder.journal.records import (
-    CHECKSUM,
-    COMMIT_BODY,
-    FRAME_HEAD,
+    COMMIT_SIZE,
+    FRAME_SIZE,
     OVERHEAD,
     Batch,
     Entry,
@@ -47,8 +46,7 @@ from weakfs.storage.folder.journal.torn_tail import cut_torn_tail
 
 # How many sealed segments are kept open.
 AWAKE = 64
-# The size of a frame in addition to its data.
-FRAME_SIZE = FRAME_HEAD.size + CHECKSUM.size
+NO_PIECES: Sequence[bytes] = ()
 _SEGMENT = re.compile(r"([0-9]{16})\.journal")
 
 
@@ -277,21 +275,21 @@ class Journal:
         Returns false, with nothing written, if somebody else has appended anything, removed the folder or holds the
         lock. It combines the steps of `append`, for sessions that do not wait for the disk.
         """
-        active, number = self.active, self.head + 1
+        active, folder, number = self.active, self.folder, self.head + 1
         start = offset = active.end
-        if not lock_unchanged(self.folder, active.name, active.inode, start):
+        if not lock_unchanged(folder, active.name, active.inode, start):
             return False
         try:
-            seed, places, before = active.seed, None, None
+            seed, before, places = active.seed, NO_PIECES, None
             if contents:
                 batch = Batch(offset, seed)
                 places = self._add_contents(batch, contents)
                 before, offset, seed = batch.pieces, batch.offset, batch.seed
-            data, seed = encode_frame(number, frame, active.marker, offset, seed)
+            record, end, seed = encode_frame(number, frame, active.marker, offset, seed)
             active.kept = None
-            active.end = extend(active.file, start, b"".join((*before, data)) if before else data)
+            active.end = extend(active.file, start, b"".join((*before, record, end)))
         finally:
-            unlock(self.folder)
+            unlock(folder)
         active.seed = seed
         active.add_frame(number, offset, FRAME_SIZE + len(frame))
         self.head = number
@@ -336,7 +334,7 @@ class Journal:
         following = active.sequence + 1
         batch = self.batch()
         batch.seal(following)
-        sealed_size = batch.offset + OVERHEAD + COMMIT_BODY.size
+        sealed_size = batch.offset + OVERHEAD + COMMIT_SIZE
         sealed = (*self.sealed, active.entry._replace(size=sealed_size))
         header = Header(following, self.head + 1, active.stream_id, os.urandom(16), place.stream)
         # The new segment is complete on the disk before the old one names it as the next.

@@ -28,11 +28,14 @@ ODD = 0x80
 LONGEST_DIGEST = 64
 FRAME_HEAD = Struct("<IBQ")
 NUMBER = Struct("<Q")
+# The size of a frame in addition to its data.
+FRAME_SIZE = FRAME_HEAD.size + CHECKSUM.size
 # The marker of the segment, the number of bytes that might not be synced, and the position of the commit in the file.
 COMMIT_BODY = Struct("<4sIQ")
+COMMIT_SIZE = COMMIT_BODY.size
 COMMIT_RECORD = Struct("<IB4sIQ")
-# The same, after the checksum of the record before it.
-_NEXT_COMMIT = Struct("<IIB4sIQ")
+# What follows the data of a frame: its checksum, a commit, and the checksum of that.
+_FRAME_END = Struct(f"<I{COMMIT_RECORD.size}sI")
 _HEADER = Struct("<8sHHIQQ16s16sI")
 _STATE = Struct("<QQQI")
 _ENTRY = Struct("<QQQQQQ")
@@ -180,7 +183,7 @@ class Batch:
 
     def commit(self, marker: bytes, unsynced: int) -> None:
         """End the batch. A power failure may lose the `unsynced` bytes before the commit."""
-        self._add_whole(COMMIT_RECORD.pack(COMMIT_BODY.size, COMMIT, marker, min(unsynced, MASK), self.offset))
+        self._add_whole(COMMIT_RECORD.pack(COMMIT_SIZE, COMMIT, marker, min(unsynced, MASK), self.offset))
 
     def tombstone(self, digest: bytes) -> None:
         self._add_whole(PREFIX.pack(len(digest), TOMBSTONE) + digest)
@@ -194,18 +197,19 @@ class Batch:
         self._add_whole(PREFIX.pack(len(body), STATE) + body)
 
 
-def encode_frame(number: int, data: bytes, marker: bytes, offset: int, seed: int) -> tuple[bytes, int]:
-    """Return the bytes of a frame and of the commit that follows it, and the last checksum.
+def encode_frame(number: int, data: bytes, marker: bytes, offset: int, seed: int) -> tuple[bytes, bytes, int]:
+    """Return the bytes of a frame and of the commit that follows it, in two pieces, and the last checksum.
 
     `offset` and `seed` are the position of the frame and the checksum before it. A `Batch` does the same, but takes
     longer.
     """
-    record = FRAME_HEAD.pack(8 + len(data), FRAME, number) + data
+    size = len(data)
+    record = FRAME_HEAD.pack(8 + size, FRAME, number) + data
     checksum = crc32(record, seed ^ offset & MASK)
-    end = offset + len(record) + CHECKSUM.size
-    commit = _NEXT_COMMIT.pack(checksum, COMMIT_BODY.size, COMMIT, marker, 0, end)
-    last = crc32(commit[CHECKSUM.size :], checksum ^ end & MASK)
-    return record + commit + CHECKSUM.pack(last), last
+    end = offset + FRAME_SIZE + size
+    commit = COMMIT_RECORD.pack(COMMIT_SIZE, COMMIT, marker, 0, end)
+    last = crc32(commit, checksum ^ end & MASK)
+    return record, _FRAME_END.pack(checksum, commit, last), last
 
 
 def encode_segment(header: Header, state: State) -> list[bytes]:

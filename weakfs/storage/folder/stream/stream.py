@@ -18,7 +18,7 @@ from weakfs.storage.folder.stream.group_sync import Position
 from weakfs.storage.folder.stream.lease_file import check_lease
 from weakfs.storage.folder.stream.locked_stream import LockedStream
 from weakfs.storage.folder.stream.root import Options, Root
-from weakfs.storage.stream_handle import begin_append, refers_to
+from weakfs.storage.stream_handle import StreamHandle, begin_append
 
 # A reader holds the lock for one segment of frames, or for this many contents.
 CONTENTS_AT_ONCE = 64
@@ -65,12 +65,13 @@ class Stream(LockedStream):
             # The first frame is left to `append`, which makes a handle refer to the stream.
             if journal is None or not expected or journal.head != expected:
                 return False
-            if not refers_to(name, journal.active.stream_id, expected):
+            active = journal.active
+            if isinstance(name, StreamHandle) and name.identity != active.stream_id:
                 return False
             try:
                 if not journal.append_next(frame, contents):
                     return False
-                if journal.active.end >= self.options.segment_size:
+                if active.end >= self.options.segment_size:
                     self._direct = None
             except BaseException:
                 # The state in memory may be behind the one on the disk, and an interrupt may leave the lock held.
