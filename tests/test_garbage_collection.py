@@ -24,3 +24,14 @@ def test_plain_tuples_that_are_created_in_a_pause_are_untracked_at_its_end() -> 
         assert not gc.isenabled()
     assert gc.isenabled()
     assert not any(gc.is_tracked(pair) or any(map(gc.is_tracked, pair)) for pair in made)
+
+
+@pytest.mark.usefixtures("_nothing_frozen")
+def test_what_was_created_in_a_pause_is_not_collected_again_soon_after_it() -> None:
+    with garbage_collection_paused():
+        made = [[] for _ in range(5 * VERY_MANY)]  # type: list[list[int]]
+    before = gc.get_stats()[2]["collections"]
+    # Enough for a full collection, if the collector took all these objects for new ones.
+    more = [[] for _ in range(VERY_MANY)]  # type: list[list[int]]
+    assert gc.get_stats()[2]["collections"] == before
+    assert len(made) > len(more)
