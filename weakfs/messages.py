@@ -15,7 +15,7 @@ _UNSAFE_IN_LINE = f"[{_CONTROLS}\n\u2028\u2029]"
 def one_line(text: str) -> str:
     """Return `text` on one line, with line breaks and other non-printing characters as escapes.
 
-    For names and summaries. Tabs, and spaces other than U+0020, are escaped too.
+    Use this for names and summaries. Tabs, and spaces other than U+0020, are escaped too.
     """
     return text if text.isprintable() else "".join(map(_escaped_unless_printable, text))
 
@@ -23,8 +23,8 @@ def one_line(text: str) -> str:
 def printable(text: str, *, is_line: bool = False) -> str:
     """Return `text` with control characters as escapes such as `\\x1b` and `\\u202e`. Tabs and line breaks are kept.
 
-    With `is_line`, line breaks are escaped too, including U+2028 and U+2029. For text of any length and language, which
-    `one_line` would change in more places.
+    With `is_line`, line breaks are escaped too, including U+2028 and U+2029. Use this for text of any length and
+    language, which `one_line` would change in more places.
     """
     kept = text.replace("\t", "") if is_line else text.replace("\t", "").replace("\n", "")
     # Much faster than the expression, which most texts do not need.

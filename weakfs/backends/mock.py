@@ -40,7 +40,7 @@ T = TypeVar("T")
 class UnansweredCallError(WeakfsError, LookupError):
     """Raised for a call to which the script has no answer.
 
-    Neither an `OSError` nor a `ValueError`: a tool must not turn a gap in a script into a receipt.
+    It is neither an `OSError` nor a `ValueError`: a tool must not turn a gap in a script into a receipt.
     """
 
 

@@ -94,7 +94,7 @@ class Layout:
         return found[0] if found.end() == len(self.text) or self.text[found.end()] in BREAKS else None
 
     def line_of(self, offset: int) -> int:
-        """Return the number (from 1) of the line that contains an offset. Fast for ascending offsets."""
+        """Return the number (from 1) of the line that contains an offset. This is fast for ascending offsets."""
         start, lines = self._counted if self._counted[0] <= offset else (0, 0)
         lines += self.text.count("\r" if self.end == "\r" else "\n", start, offset)
         self._counted = offset, lines

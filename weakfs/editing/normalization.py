@@ -264,8 +264,8 @@ class Haystack:
     def original(self, offset: int) -> int:
         """Return the offset in the text for an offset in the folded text.
 
-        The offset must be before or after whole characters, not inside white space or a letter with its marks.
-        Fast for ascending offsets.
+        The offset must be before or after whole characters, not inside white space or a letter with its marks. This is
+        fast for ascending offsets.
         """
         chunk = bisect_right(self._folded_starts, offset) - 1
         if self._known[0] != chunk:

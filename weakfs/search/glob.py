@@ -68,7 +68,7 @@ StateOf = Callable[[frozenset[_Node]], "GlobState"]
 
 
 class GlobPattern:
-    """A compiled pattern, or several as one. Immutable to its users, and safe to share between threads."""
+    """A compiled pattern, or several as one. It is immutable to its users, and safe to share between threads."""
 
     __slots__ = ("_absolute", "_covering", "_matches_root", "_relative", "_start", "_states", "hidden", "patterns")
 
@@ -167,7 +167,7 @@ class GlobPattern:
 
 
 class GlobState:
-    """The state of a pattern in one directory of a walk. Created only by `GlobPattern.start` and `enter`.
+    """The state of a pattern in one directory of a walk. It is created only by `GlobPattern.start` and `enter`.
 
     `matches_file` and `matches_directory` are the two halves of `matches`, as plain callables for a loop
     over many entries; `matches_any` is true if one of them is. Names are never empty.

@@ -61,7 +61,7 @@ def is_binary(data: bytes) -> bool:
 
 @frozen(eq=False)
 class LinePattern:
-    """A compiled expression. Immutable, and safe to share between threads."""
+    """A compiled expression. It is immutable, and safe to share between threads."""
 
     pattern: str
     case_insensitive: bool
@@ -147,7 +147,7 @@ class LinePattern:
 
 @frozen(eq=False)
 class MultilinePattern:
-    """A compiled expression whose matches may span lines. Immutable, and safe to share between threads."""
+    """A compiled expression whose matches may span lines. It is immutable, and safe to share between threads."""
 
     pattern: str
     case_insensitive: bool

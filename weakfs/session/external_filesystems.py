@@ -26,7 +26,7 @@ class Journal(Protocol):
     """An undo journal: what one piece of work changed outside the session, with the previous contents."""
 
     def undo(self) -> None:
-        """Restore what was changed. May be called again after a failure."""
+        """Restore what was changed. This may be called again after a failure."""
         ...
 
     def close(self) -> None:

@@ -425,7 +425,7 @@ class Session(Undo):
     def missing_blobs(self) -> tuple[str, ...]:
         """The blobs, by hex digest, that were missing from the sidecar directory on loading and still are.
 
-        Checked on every access. Reading one of them raises `MissingBlob`; everything else can be used.
+        They are checked on every access. Reading one of them raises `MissingBlob`; everything else can be used.
         """
         return tuple(content.digest.hex() for content in self._missing()) if self._missing is not None else ()
 

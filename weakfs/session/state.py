@@ -315,7 +315,7 @@ class SessionState(SessionTrunk):
 class Branches(list["ref[Any]"]):
     """The forks and transactions that began in a session, as long as anything else refers to them.
 
-    Weak references without a callback for each: a `WeakSet` makes a fork a third slower.
+    They are weak references without callbacks: a `WeakSet` makes a fork a third slower.
     """
 
     __slots__ = ("limit",)

@@ -60,7 +60,7 @@ class ToolContext:
     def check_deadline(self) -> None:
         """Raise `DeadlineExceeded` if the call has timed out, `TransactionCancelled` if it was cancelled.
 
-        For long-running handlers.
+        Handlers that run for a long time should call this from time to time.
         """
         self.cancellation.check()
         if self.deadline is not None:

@@ -75,11 +75,11 @@ class Policy(PathPolicy):
         return type(self) is not Policy or self._check is not None or self._on_result is not None
 
     def check(self, call: CallToJudge, context: ToolContext) -> str | None:
-        """Return why a call may not be made, or `None`. Called in the call's transaction, before its handler."""
+        """Return why a call may not be made, or `None`. This is called in its transaction, before its handler."""
         return None if self._check is None else self._check(call, context)
 
     def on_result(self, call: CallToJudge, result: ToolResult[object], context: ToolContext) -> str | None:
-        """Return why a call must be undone, or `None`. Called in the call's transaction, after its handler."""
+        """Return why a call must be undone, or `None`. This is called in its transaction, after its handler."""
         return None if self._on_result is None else self._on_result(call, result, context)
 
     def _judge_call(self, call: CallToJudge, context: ToolContext) -> None:

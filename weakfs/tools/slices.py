@@ -100,7 +100,7 @@ NO_SIGHTS: Sights = ({},) * WIDTH
 class FilesSeen:
     """Which version of each file each caller last saw: one entry for each caller and path.
 
-    A LOG slice, because a rollback changes files but not what a caller has read, which is then stale.
+    It is a LOG slice, because a rollback changes files but not what a caller has read, which is then stale.
     """
 
     # By caller: see `_key`.

@@ -176,7 +176,7 @@ class HostRoot:
         return not Plan.of(now, wanted)
 
     def restore_manifest(self, ref: str) -> tuple[Note, ...]:
-        """Make the directory match a manifest, and return the attributes that files lost. Used to undo a journal.
+        """Make the directory match a manifest, to undo a journal, and return the attributes that files lost.
 
         The current files are not kept, so they take up no space in the store, and new files are not read.
         """

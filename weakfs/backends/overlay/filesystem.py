@@ -140,7 +140,7 @@ class OverlayFilesystem(SessionFilesystem):
         return found
 
     def discard(self) -> TreeDiff:
-        """Drop all changes and return them. Recorded as an event, so a rollback brings them back."""
+        """Drop all changes and return them. This is recorded as an event, so a rollback brings them back."""
         session = self._changing("discard", "the layer")
         with session.lock:
             found = self.diff()

@@ -83,7 +83,7 @@ class Searching(Reading):
         is exceeded: `files_searched` and `binary_skipped` count up to that file. `max_per_file` bounds the matches of
         each file. With `multiline`, a match may span lines, and `.` matches a line break; a match then contains all of
         its lines, and a file has at most 1,000 matches. Raises `ValueError` for an expression that the engine does not
-        support. Linear in the size of what is searched.
+        support. The time is linear in the size of what is searched.
         """
         most = self.limits.max_grep_matches if max_matches is None else max_matches
         most = None if most == -1 else most

@@ -103,8 +103,8 @@ class Writing(Reading):
     def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
         """Replace pieces of a file: `(start, stop, content)` in order, with offsets in bytes of its current content.
 
-        Meant for editors: the record of the change is as small as the change. Raises `ValueError` for pieces that
-        overlap, are out of order or are outside the file.
+        This is meant for editors: the record of the change is as small as the change. Raises `ValueError` for pieces
+        that overlap, are out of order or are outside the file.
         """
         self._refuse_if_read_only("edit", path)
         chosen = _checked_pieces(path, pieces)

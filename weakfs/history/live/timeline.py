@@ -91,7 +91,7 @@ class LiveTimeline:
     _newest: tuple[str, bytes] | None = field(default=None, init=False)
 
     def data(self) -> bytes:
-        """Return the data of the page as JSON, with its version. Computed once for each version."""
+        """Return the data of the page as JSON, with its version. It is computed once for each version."""
         with self._lock:
             # Taken before the session is read: if it changes meanwhile, the page asks again.
             version = self.version()

@@ -140,7 +140,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Store the writes of a task; writes that are stored already are not replaced.
 
-        All of them or none, in a storage with atomic batches: LangGraph does not repeat a task that has any.
+        In a storage with atomic batches, all of them are stored or none: LangGraph does not repeat a task that has any.
         """
         place = self._place(config)
         directory = place.writes(cast(str, get_checkpoint_id(config)))

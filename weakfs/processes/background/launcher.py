@@ -63,7 +63,10 @@ class Program(Protocol):
         ...
 
     def end(self) -> ProgramEnd:
-        """Return how the program ended, and free its resources. Called once, when none of its processes is running."""
+        """Return how the program ended, and free its resources.
+
+        This is called once, when none of its processes is running.
+        """
         ...
 
 

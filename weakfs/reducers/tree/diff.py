@@ -37,7 +37,7 @@ def differences(before: FileTree, after: FileTree) -> Iterator[tuple[str, Node |
     """Yield the topmost entries that differ: `(path, before, after)`, `None` for a missing one.
 
     If a path is a directory on both sides, its entries are compared, and the directory itself is only yielded if its
-    own permission bits differ. Nodes that are equal but not the same object are skipped too. In arbitrary order.
+    own permission bits differ. Nodes that are equal but not the same object are skipped too. The order is arbitrary.
     Raises `TreeTooLarge` if differing directories occur in very many places.
     """
     comparisons = Comparisons(before, after)

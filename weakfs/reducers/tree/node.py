@@ -33,7 +33,8 @@ MAX_NODES = 1 << 30
 class FileTree(Directory):
     """A directory with everything in it. Times are integer nanoseconds; counts include everything below.
 
-    Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
+    It is made by `tree_of` and the other functions of this module, and never changed. `file_count` counts files and
+    links.
     """
 
     def __reduce__(self) -> tuple[type[FileTree], tuple[Any, ...]]:

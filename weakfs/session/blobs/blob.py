@@ -162,8 +162,7 @@ def digest_of_pieces(size: int, pieces: Iterable[bytes]) -> bytes:
 def verified_pieces(
     digest: bytes, size: int, pieces: Iterable[bytes], damaged: Callable[[], Exception]
 ) -> Iterator[bytes]:
-    """Yield the pieces of a blob of `size` bytes; after the last one, raise `damaged()` if their digest is not
-    `digest`."""
+    """Yield the pieces of a blob of `size` bytes; at the end, raise `damaged()` if their digest is not `digest`."""
     found = _sha256()(b"blob %d\0" % size)
     for piece in pieces:
         found.update(piece)

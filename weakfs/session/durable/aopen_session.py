@@ -53,7 +53,7 @@ async def aopen_session(
 ) -> S:
     """Open a session, or create one; see `Session.aopen`. `create` makes an empty session with an id.
 
-    May be cancelled only once, and may ignore the cancellation, so the canceller must close the session.
+    This may be cancelled only once, and may ignore the cancellation, so the canceller must close the session.
     """
     clients = await _clients(where, options.durability)
     if clients is None:

@@ -188,7 +188,7 @@ class PackedRecords:
     def compress(self) -> dict[int, Block]:
         """Compress loose records. Return the new blocks of fields by the identity of the old ones, which may be gone.
 
-        In place, since a compacted log shares this object, but not its `Stretch`.
+        This happens in place, since a compacted log shares this object, but not its `Stretch`.
         """
         before = self.blocks
         self.heads, self.blocks = compressed(self.heads), tuple(map(compressed, before))

@@ -68,7 +68,7 @@ class Comparison:
             self._number(tag, table[tag])
 
     def differing(self, one: Table, other: Table) -> tuple[str, ...]:
-        """Return the tags of the slices that differ, in order. Only what was not compared before takes time."""
+        """Return the tags of the slices that differ, in order. Only what has not been compared before takes time."""
         return tuple(tag for tag in sorted({*one, *other}) if not self._are_same(tag, one, other))
 
     def _are_same(self, tag: str, one: Table, other: Table) -> bool:

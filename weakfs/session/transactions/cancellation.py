@@ -79,7 +79,7 @@ class Cancellation:
     def govern(self, abandon: Callable[[str], bool]) -> None:
         """Take control of a transaction that begins.
 
-        Raises `TransactionCancelled` if already cancelled. Called by sessions.
+        Raises `TransactionCancelled` if the work was already cancelled. Sessions call this.
         """
         with self._lock:
             self.check()

@@ -1,6 +1,6 @@
 """Tar member headers: POSIX ustar, and pax records for what ustar cannot represent.
 
-Implemented here because `tarfile` takes 36 microseconds per header, and this takes 7.
+They are implemented here because `tarfile` takes 36 microseconds per header, and this takes 7.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Pack:
 
 
 class PackIndex:
-    """Index of everything in the packs of a folder. Safe for threads, and while packs are added and removed."""
+    """An index of everything in the packs of a folder. It is thread-safe, even while packs are added and removed."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder

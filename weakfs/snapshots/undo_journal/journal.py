@@ -205,7 +205,7 @@ class Journal:
     def commits(self) -> tuple[CommitPlace, ...]:
         """The commits that the work belongs to, one of which must be stored.
 
-        Empty if never prepared, or being undone.
+        They are empty if the work was never prepared, or is being undone.
         """
         kept = takewhile(lambda frame: frame["op"] == PREPARED, (frame for _, frame in reversed(self._frames)))
         return tuple(CommitPlace(**{name: frame[name] for name in PLACE}) for frame in kept)
@@ -213,7 +213,7 @@ class Journal:
     def undo(self, mark: int = 0) -> tuple[Note, ...]:
         """Undo all steps after `mark`, the last one first. Return notes on what could not be restored exactly.
 
-        May be called again after a failure.
+        This may be called again after a failure.
         """
         notes: list[Note] = []
         self._has_only_links = False

@@ -39,9 +39,9 @@ class JournalFiles:
 class Journals:
     """The journals of one directory on a disk; `start` is their path prefix, in a folder that is created for them.
 
-    One that its work left empty is used again, because creating and removing a directory with a log took 80 of the
-    180 µs that the system calls of a write took. Like one that a killed process left, it is not locked, so others may
-    remove it at any time. It is removed when this object is collected, or by `remove_empty`.
+    A journal that its work left empty is used again, because creating and removing a directory with a log took 80 of
+    the 180 µs of the system calls of a write. Like a journal that a killed process left, it is not locked, so others
+    may remove it at any time. It is removed when this object is collected, or by `remove_empty`.
     """
 
     def __init__(self, start: str) -> None:

@@ -13,7 +13,8 @@ from weakfs.snapshots.undo_journal.log import open_log, read_frames
 def trees_needed(store: str) -> set[bytes]:
     """Return the manifests of trees to which unfinished work, abandoned or not, might be rolled back.
 
-    For a compaction. The journals of all directories that keep their snapshots in this store are included.
+    A compaction keeps these trees. The journals of all directories that keep their snapshots in this store are
+    included.
     """
     needed: set[bytes] = set()
     folder = os.path.join(store, "journals")

@@ -48,7 +48,7 @@ class UndoStep:
     notes: list[Note]
 
     def undo(self, frame: Frame) -> None:
-        """Undo the step. May be called again after a failure."""
+        """Undo the step. This may be called again after a failure."""
         segments: Segments = tuple(frame["path"])
         match frame["op"]:
             case "absent":

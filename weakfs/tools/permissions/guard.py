@@ -46,7 +46,7 @@ def may_show(filesystem: Filesystem | None, path: str) -> bool:
 def shows(filesystem: Filesystem | None, operation: Operation, path: str) -> bool:
     """Return whether an answer may show what a permitted operation finds at a path, such as a name or a size.
 
-    For answers that cannot refer to a blob instead.
+    Use this for answers that cannot refer to a blob instead.
     """
     guard = guard_of(filesystem)
     return guard is None or guard.shows(operation, path)

@@ -14,7 +14,7 @@ _LONGEST = 2000
 def numbered_lines(shown: str, line: re.Pattern[str]) -> tuple[int, tuple[str, ...]] | None:
     """Return the number of the first line, and all lines of a text whose lines match `line`: a number and the rest.
 
-    `None` for any other text, and if the numbers are not consecutive.
+    Returns `None` for any other text, and if the numbers are not consecutive.
     """
     found = [line.fullmatch(one) for one in shown.split("\n")]
     lines = [(int(one[1]), one[2]) for one in found if one is not None]

@@ -104,7 +104,7 @@ class CommitQueue:
     def keep(self, own: Transaction) -> None:
         """Commit the records of a transaction that was rolled back, in the background.
 
-        May be called from any thread.
+        This may be called from any thread.
         """
         if self.is_here:
             self._keep(own)
@@ -163,7 +163,7 @@ class CommitQueue:
     def close_soon(self) -> None:
         """Close in the background, on the event loop, where the client has to be closed.
 
-        May be called from any thread.
+        This may be called from any thread.
         """
         self.loop.call_soon_threadsafe(self._close_soon)
 

@@ -33,7 +33,7 @@ class Comparing(Protocol):
 def pools_that_compare(registry: Registry) -> Mapping[type, Comparing]:
     """Return the pools of a registry that can write differences, by type.
 
-    Cached, because checking a protocol is slow, and every merge is stored as a difference.
+    The result is cached, because checking a protocol is slow, and every merge is stored as a difference.
     """
     return {pool.cls: pool for pool in registry.pools if isinstance(pool, Comparing)}
 

@@ -12,7 +12,9 @@ Position = tuple[int, int]
 
 
 class GroupSync:
-    """Lets one waiting thread sync for all threads that are waiting at that time. Later ones wait for the next sync.
+    """Lets one waiting thread sync for all threads that are waiting at that time.
+
+    Threads that come later wait for the next sync.
 
     After a failed sync, nothing is synced again: the system may have dropped the data that it could not write, and the
     next sync would succeed without it.

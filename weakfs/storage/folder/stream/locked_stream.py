@@ -232,9 +232,8 @@ class LockedStream:
     def exchange(self, expected: int, exchange: Callable[[], object]) -> None:
         """Let `exchange` put another directory in the place of this one.
 
-        Raises `StreamConflict` if the stream ends elsewhere. The caller holds the lock. Others who have
-        the old directory open find its journal gone: the lease alone does not keep them out until everything in it is
-        removed.
+        Raises `StreamConflict` if the stream ends elsewhere. The caller holds the lock. Others that have the old
+        directory open find its journal gone: the lease alone does not keep them out until everything in it is removed.
         """
         journal = self._opened
         if journal is None or journal.head != expected:
