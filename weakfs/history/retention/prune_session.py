@@ -31,7 +31,9 @@ def prune_session(session: Session, retention: Retention, *, preview: bool) -> P
     with session.lock:
         session._check_writable()
         if session._base is not None:
-            raise SessionError("cannot prune a fork: it needs what is not merged yet; merge or close it first")
+            raise SessionError(
+                "cannot prune a fork: it needs the records that are not merged yet; merge or close it first"
+            )
         now, rules = session.now(), session._rules
         if preview:
             return evolve(_shorten(session._line().copy(), rules, retention, now), preview=True)
