@@ -335,14 +335,7 @@ class Toolset:
         started_at = session.now()
         is_own_id = call_id is None
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
-        name = asked.name if isinstance(asked, Tool) else asked
-        if isinstance(name, Mapping):
-            raise TypeError("name is a mapping; pass a call in two parts: call(name, arguments)")
-        tool = self._tools.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
-        if tool is None:
-            name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
-        elif isinstance(asked, Tool) and asked is not tool:
-            tool = None
+        name, tool = self._named(asked)
         declaring = asked if isinstance(asked, Tool) else tool
         if external is not None:
             declaring = tool = external
@@ -380,6 +373,18 @@ class Toolset:
             # An external call is never answered from the record: its work is done again.
             None if is_own_id or not session.is_durable or external is not None else self._finished,
         )
+
+    def _named(self, asked: str | Tool) -> tuple[str, Tool | None]:
+        """Return the name to record for a call, and the tool of this toolset that was asked for, if it has it."""
+        name = asked.name if isinstance(asked, Tool) else asked
+        if isinstance(name, Mapping):
+            raise TypeError("name is a mapping; pass a call in two parts: call(name, arguments)")
+        tool = self._tools.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        if tool is None:
+            name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
+        elif isinstance(asked, Tool) and asked is not tool:
+            tool = None
+        return name, tool
 
     def _perform(self, call: Call) -> ToolResult[object]:
         if isinstance(call.tool, Tool) and call.tool.is_async:

@@ -147,23 +147,12 @@ class ContainerFilesystem(ContainerFiles):
             max_layer_size=max_layer_size,
             idle_after=idle_after,
         )
-        is_new = False
-        if (
-            isinstance(known, HostExternal)
-            and isinstance(known.root, ContainerRoot)
-            and not known.root.container.is_closed
-        ):
-            opened = known.root
+        in_use = known.root if isinstance(known, HostExternal) else None
+        if isinstance(in_use, ContainerRoot) and not in_use.container.is_closed:
+            opened, is_new = in_use, False
         else:
             kept = store if store is not None else default_store(f"/{session.session_id}/{filesystem_id}")
-            used, is_new = self._used(session, container, kept, runtime or Podman())
-            used.max_layer_size, used.idle_after = max_layer_size, idle_after
-            try:
-                opened = ContainerRoot(used, f"container:{used.name}", self._at, kept)
-            except BaseException:
-                if used is not container:
-                    _give_up(used, is_new=is_new)
-                raise
+            opened, is_new = self._new_root(session, container, kept, runtime or Podman())
         try:
             self._open(
                 opened,
@@ -184,9 +173,21 @@ class ContainerFilesystem(ContainerFiles):
                 self._fill(mounts)
                 self.container.mark_filled()
         except BaseException:
-            is_known = isinstance(known, HostExternal) and known.root is opened
-            if not is_known and opened.container is not container:
+            if opened is not in_use and opened.container is not container:
                 _give_up(opened.container, is_new=is_new)
+            raise
+
+    def _new_root(
+        self, session: Session, container: str | Container | None, store: Store | str | os.PathLike[str], podman: Podman
+    ) -> tuple[ContainerRoot, bool]:
+        """Return the root in a container that the session does not use yet, and whether the container is a new one."""
+        used, is_new = self._used(session, container, store, podman)
+        used.max_layer_size, used.idle_after = self._options.max_layer_size, self._options.idle_after
+        try:
+            return ContainerRoot(used, f"container:{used.name}", self._at, store), is_new
+        except BaseException:
+            if used is not container:
+                _give_up(used, is_new=is_new)
             raise
 
     def _used(

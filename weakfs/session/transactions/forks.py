@@ -14,6 +14,8 @@ from weakfs.session.transactions.commit_or_rollback import Transactions
 
 if TYPE_CHECKING:
     from weakfs.session.conflicts.conflict_types import MergeReport, OnConflict
+    from weakfs.session.history.timeline import Point, Timeline
+    from weakfs.session.merging.resolver import Resolver
 
 
 class Forks(Transactions):
@@ -72,35 +74,18 @@ class Forks(Transactions):
         if not isinstance(fork, Forks):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"cannot merge {fork!r:.60}: it is {a_type(fork)}; pass a fork of this session")
         # Imported here because most sessions never merge.
-        from weakfs.session.merging.merge import absorb, merge_snapshots, merged_state
+        from weakfs.session.merging.merge import absorb, merge_snapshots
         from weakfs.session.merging.resolver import Resolver
 
         resolver = Resolver(on_conflict, self._path_matcher, wants_changes=preview)
         with self.lock, fork.lock:
-            line = self._writable()
-            parent = fork._parent() if fork._parent is not None else None
-            if fork._base is None or parent is not self:
-                remedy = "merge a fork of this session" if parent is None else f"merge it into {parent.session_id!r}"
-                raise ValueError(
-                    f"cannot merge {fork.session_id!r} into {self.session_id!r}: the first is not a fork of the "
-                    f"second; {remedy}"
-                )
+            line, base = self._writable(), self._base_of(fork)
             if preview:
-                with self._while_running(MERGING), fork._while_running(MERGING):
-                    merged_state(
-                        self._rules.joined(fork._rules),
-                        line,
-                        fork._base,
-                        fork._trunk,
-                        fork=fork.session_id,
-                        own=self.session_id,
-                        resolver=resolver,
-                    )
+                self._resolve(resolver, line, base, fork)
                 return resolver.report()
             self._use_rules(self._rules.joined(fork._rules))
             # Prepared on a copy and assigned in one step, together with the fork's new base.
             merged = line.copy()
-            base = fork._base
             at, named = self.now(), line.cause if cause is None else checked_text("cause", cause)
             with self._while_running(MERGING), fork._while_running(MERGING):
                 seq, event, renumbering = absorb(
@@ -137,3 +122,22 @@ class Forks(Transactions):
                 own.line, fork._base = merged, now
         self._notify()
         return Record(seq, at, event, named)
+
+    def _base_of(self, fork: Forks) -> Point:
+        """Return where a fork of this session left it or was last merged. Raise `ValueError` for another session."""
+        parent = fork._parent() if fork._parent is not None else None
+        if fork._base is None or parent is not self:
+            remedy = "merge a fork of this session" if parent is None else f"merge it into {parent.session_id!r}"
+            raise ValueError(
+                f"cannot merge {fork.session_id!r} into {self.session_id!r}: the first is not a fork of the second; "
+                f"{remedy}"
+            )
+        return fork._base
+
+    def _resolve(self, resolver: Resolver, line: Timeline, base: Point, fork: Forks) -> None:
+        """Pass the conflicts of a merge to `resolver`, and change nothing."""
+        from weakfs.session.merging.merge import merged_state
+
+        rules = self._rules.joined(fork._rules)
+        with self._while_running(MERGING), fork._while_running(MERGING):
+            merged_state(rules, line, base, fork._trunk, fork=fork.session_id, own=self.session_id, resolver=resolver)

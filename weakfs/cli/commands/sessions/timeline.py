@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from weakfs.cli.output import Output
 
 if TYPE_CHECKING:
     from weakfs import Session
+    from weakfs.history.timeline_rows import TimelineRow
 
 # The maximum length of a target in the table, in characters.
 MAX_TARGET = 40
@@ -65,9 +67,7 @@ def timeline_command(
     if no_contents and page is None:
         raise click.UsageError("--no-contents works only with --html; add --html PAGE")
     from weakfs.cli.sessions import load
-    from weakfs.history.descriptions import short_action
-    from weakfs.history.timeline_rows import TimelineRow, timeline
-    from weakfs.history.tree_patch import LETTERS
+    from weakfs.history.timeline_rows import timeline
 
     if full_screen:
         return _show_full_screen(file, registry, max_expansion)
@@ -81,37 +81,45 @@ def timeline_command(
                 out.record(**row.as_fields())
             return DONE
         rows = list(timeline(session))
-    if not rows:
-        return DONE
+    if rows:
+        _show_rows(out, rows, with_files=with_files)
+    return DONE
 
-    def cells(row: TimelineRow) -> list[str]:
-        added, removed = row.lines
-        return [
-            "" if row.number is None else str(row.number),
-            date_and_time(row.at),
-            shown(row.caller or ""),
-            shown(row.fork or ""),
-            shown(short_action(row.action)),
-            row.target if len(row.target) <= MAX_TARGET else f"...{row.target[3 - MAX_TARGET :]}",
-            row.status,
-            f"{(row.ended_at - row.at) / 1e6:,.0f} ms" if row.kind == "call" else "",
-            counted(len(row.files), "file") if row.files else "",
-            f"+{added} -{removed}" if row.files else "",
-        ]
+
+def _show_rows(out: Output, rows: Sequence[TimelineRow], *, with_files: bool) -> None:
+    """Print the rows as a table, or with the files that each of them changed."""
+    from weakfs.history.tree_patch import LETTERS
 
     names = ["call", "time", "who", "fork", "action", "target", "status", "took", "files", "lines"]
-    table = [cells(row) for row in rows]
+    table = [_cells(row) for row in rows]
     # Columns without any value are left out.
     used = [place for place in range(len(names)) if any(line[place] for line in table)]
     if not with_files:
         out.grid([names[place] for place in used], [[line[place] for place in used] for line in table])
-        return DONE
+        return
     for row, line in zip(rows, table, strict=True):
         out.line("  ".join(line[place] for place in used if line[place]))
         for one in row.files:
             origin = "" if one.source is None else f"{shown(one.source)} -> "
             out.line(f"    {LETTERS[one.change]}  {origin}{shown(one.path)}")
-    return DONE
+
+
+def _cells(row: TimelineRow) -> list[str]:
+    from weakfs.history.descriptions import short_action
+
+    added, removed = row.lines
+    return [
+        "" if row.number is None else str(row.number),
+        date_and_time(row.at),
+        shown(row.caller or ""),
+        shown(row.fork or ""),
+        shown(short_action(row.action)),
+        row.target if len(row.target) <= MAX_TARGET else f"...{row.target[3 - MAX_TARGET :]}",
+        row.status,
+        f"{(row.ended_at - row.at) / 1e6:,.0f} ms" if row.kind == "call" else "",
+        counted(len(row.files), "file") if row.files else "",
+        f"+{added} -{removed}" if row.files else "",
+    ]
 
 
 def _write_page(session: Session, file: str, page: str, *, with_contents: bool) -> int:

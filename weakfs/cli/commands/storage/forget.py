@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -87,10 +88,16 @@ def forget_command(
             unreached=list(report.unreached),
             found_in=list(found),
         )
-        return UNMET if found else DONE
+    else:
+        _show(out, report, found, root, preview=preview)
+    return UNMET if found else DONE
+
+
+def _show(out: Output, report: Forgetting, found: Sequence[str], root: str | None, *, preview: bool) -> None:
+    """Print what was forgotten, or would be, and the files that still contain it."""
     if report.is_empty and not found:
         out.line("nothing to forget: the session does not contain it")
-        return DONE
+        return
     out.line(
         ("would change" if preview else "changed", "bold"),
         f" {counted(len(report.records), 'record')}, {counted(len(report.calls), 'call')}, "
@@ -107,7 +114,6 @@ def forget_command(
         out.line(("still there", "red"), f"  {shown(name)}")
     if not preview and not found:
         out.line("searched the files of the session: none contains it")
-    return UNMET if found else DONE
 
 
 def _ask(file: str, report: Forgetting, *, can_ask: bool) -> None:

@@ -92,16 +92,7 @@ def written_checkpoint(
     # What these documents refer to is kept.
     copies = {digest: key for digest, key in copies.items() if digest not in contents}
     document.blobs.name_copies(copies)
-    copy_sizes: dict[str, int] = {}
-    for digest, content in states_of.items():
-        key = copies.get(digest)
-        if key is None:
-            contents[digest] = content
-        elif key in last.copy_sizes:
-            copy_sizes[key] = last.copy_sizes[key]
-        else:
-            contents[key] = copy = compressed(content)
-            copy_sizes[key] = len(copy)
+    copy_sizes = _add_contents(contents, states_of, copies, last.copy_sizes)
     text = document.text(
         {
             "format": FORMAT,
@@ -132,6 +123,26 @@ def written_checkpoint(
         heads,
     )
     return text, written, contents
+
+
+def _add_contents(
+    contents: dict[str, Content],
+    of_states: Mapping[str, Content],
+    copies: Mapping[str, str],
+    known_sizes: Mapping[str, int],
+) -> dict[str, int]:
+    """Add the contents of the states, or the copies that replace them, and return the sizes of the copies by key."""
+    sizes: dict[str, int] = {}
+    for digest, content in of_states.items():
+        key = copies.get(digest)
+        if key is None:
+            contents[digest] = content
+        elif key in known_sizes:
+            sizes[key] = known_sizes[key]
+        else:
+            contents[key] = copy = compressed(content)
+            sizes[key] = len(copy)
+    return sizes
 
 
 def _logs_text(rules: Rules, logs: Table, there: StreamContents, contents: dict[str, Content]) -> bytes:
