@@ -31,7 +31,8 @@ CHANGED = (
 REMOVED = {
     "the shell": "rm /bin/sh",
     "all programs": "busybox rm -r /bin",
-    "everything": "busybox rm -rf /* 2>&1 | head -c 100",
+    # Except for the working directory, and /etc/mtab, which Podman puts back when it starts a container.
+    "everything": "busybox rm -rf /[!ew]* /etc/[!m]* /etc/motd /workspace/* 2> /dev/null",
     "the program's contents": "busybox cp -p /etc/passwd /bin/busybox.new; busybox mv /bin/busybox.new /bin/busybox",
     "the right to run it": "chmod 644 /bin/busybox",
     "what it should do": "rm /bin/sh; ln -s true /bin/sh",
