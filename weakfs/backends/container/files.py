@@ -267,7 +267,7 @@ class ContainerFiles(HostFilesystem):
         """Raise `ValueError` if the session's changes were made over another image, so that they do not apply."""
         known = external_trees(self._session).tree(self.trees_recorded_as)
         if ATTRIBUTES not in known.children:
-            # The session was rolled back to before the container was made.
+            # The session was rolled back to a moment before the container was made.
             seen = (record.event for record in reversed(self._session.records))
             known = next(
                 (one.tree for one in seen if type(one) is TreeSeen and one.filesystem == self.trees_recorded_as), known

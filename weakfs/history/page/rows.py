@@ -55,7 +55,7 @@ class _Lane:
 
     number: int
     fork: str | None
-    # The numbers of its first and its last record.
+    # The numbers of the lane's first and last record.
     first: int
     last: float
     # The row after which the lane branched off.

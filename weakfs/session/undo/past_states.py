@@ -199,7 +199,7 @@ class Moments(Forks):
 def _around_each_inside(
     rules: Rules, rows: Sequence[Row], began: Mark, numbers: set[int]
 ) -> dict[int, tuple[Mark, Mark]]:
-    """Return the slices before and after some records of a fork, which began with those of `began`.
+    """Return the slices before and after some records of a fork that began with the slices of `began`.
 
     For a record of a fork that was merged into it, they are those of that fork.
     """

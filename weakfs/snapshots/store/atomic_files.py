@@ -86,7 +86,7 @@ def open_temporary(folder: str) -> tuple[int, str]:
         try:
             descriptor = os.open(path, flags, 0o600)
         except FileExistsError:
-            # Left by a process with the same id, or in use by one in another process id namespace.
+            # The file was left by a process with the same id, or is in use by one in another process id namespace.
             continue
         try:
             # Another process may have removed the file as a leftover before it was locked.

@@ -100,7 +100,7 @@ class EditFileReceipt(Receipt):
 
 
 class _Refused(Exception):
-    """An edit of a call was refused; carries its number and the error."""
+    """Raised if an edit of a call is refused; it carries the number of the edit, and the error."""
 
     def __init__(self, number: int, error: EditError) -> None:
         self.number = number

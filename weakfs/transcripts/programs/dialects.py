@@ -132,7 +132,7 @@ def _edited(text: str, edit: Edit) -> tuple[str, str]:
     if not edit.old:
         return edit.new, "exact"
     if text.count(edit.old) > 1 and not edit.replace_all:
-        # Refused, with the line of every match named.
+        # This raises an error that names the line of every match.
         replace(text, edit.old, edit.new)
     old = old_text_of(text, edit)
     if not is_bounded(text, old, edit):

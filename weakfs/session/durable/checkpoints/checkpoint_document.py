@@ -60,7 +60,7 @@ class Written:
     # The slices of the newest mark, if it was just written.
     mark: Mark | None = None
     digests: Mapping[int, tuple[Content, str]] = field(factory=dict[int, "tuple[Content, str]"])
-    # The keys of the copies that it refers to, by digest, and their sizes by key.
+    # The keys of the copies to which the checkpoint refers, by digest, and their sizes by key.
     copies: Mapping[str, str] = field(factory=dict[str, str])
     copy_sizes: Mapping[str, int] = field(factory=dict[str, int])
     heads: Mapping[str, LogHead] = field(factory=dict[str, LogHead])

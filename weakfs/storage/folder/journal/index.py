@@ -40,7 +40,7 @@ class Summary(NamedTuple):
     """A summary of a segment up to an offset."""
 
     salt: bytes
-    # The offset in the segment up to which this applies.
+    # The offset in the segment up to which the summary applies.
     covered: int
     first: int
     last: int
