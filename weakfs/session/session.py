@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     to_json="to_bytes()",
 )
 class Session(Undo):
-    """Events in, immutable slices out; snapshot, rollback, transactions, forks, save and load.
+    """Immutable slices of state that events change, with their records, snapshots, transactions and forks.
 
     `clock` returns integer nanoseconds (default `time.time_ns`), `new_id` a new session id. `registry` lists the
     types that the session and its files may hold. Every method may be called from any thread.

@@ -69,7 +69,7 @@ class UnknownBlob(WeakfsError, ValueError):
 
 
 class StaleRead(WeakfsError):
-    """A call would change a file that another caller has changed since this caller last read it."""
+    """A call would change a file that has changed since its caller last saw it."""
 
 
 class UnreadFile(WeakfsError):

@@ -26,7 +26,7 @@ class Base:
 
 
 class GitSink(WriterSink):
-    """Sink of a scan for a snapshot of kind git. Created by `Store.git_writer`; for one thread."""
+    """A sink for the scan of a snapshot of kind git. `Store.git_writer` creates it, for one thread."""
 
     def __init__(self, repository: GitRepository, writer: StoreWriter, check_room: Callable[[], object]) -> None:
         super().__init__(writer)

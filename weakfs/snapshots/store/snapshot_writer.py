@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class StoreWriter:
-    """A sink for scans whose contents go into one new pack. Created by `Store.writer`; for one thread."""
+    """A sink for scans whose contents go into one new pack. `Store.writer` creates it, for one thread."""
 
     def __init__(
         self,

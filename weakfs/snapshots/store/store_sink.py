@@ -35,7 +35,7 @@ class WriterSink:
 
 
 class StoreSink(WriterSink):
-    """Sink of scans that do not become snapshots. Created by `Store.sink`; for one thread."""
+    """A sink for scans that do not become snapshots. `Store.sink` creates it, for one thread."""
 
     def __init__(self, writer: StoreWriter, known: Container[bytes], places: Container[str]) -> None:
         """`known` are contents elsewhere in the store; `places` identify places whose contents are all in the store."""
