@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field
 
-from weakfs.class_decorators import define
+from weakfs.class_decorators import define, frozen
 from weakfs.session.current_timeline import ACTIVE, innermost
 from weakfs.session.errors import MergeConflict, SessionError
 from weakfs.session.external_filesystems import Reversible
@@ -30,6 +30,16 @@ if TYPE_CHECKING:
     from weakfs.session.conflicts.conflict_types import OnConflict
     from weakfs.session.merging.resolver import Resolver
     from weakfs.session.undo.reversion import Foreign, How, Reversion
+
+
+@frozen
+class Options:
+    """How work is undone; see `Undo.revert`. `paths` limits it to these files and directories."""
+
+    preview: bool = False
+    on_conflict: OnConflict = "raise"
+    foreign: Foreign = "keep"
+    paths: Sequence[str] | None = None
 
 
 @define(eq=False)
@@ -86,20 +96,12 @@ class ThreeWay(Moments):
         """Return the form in which slices know a path: the path itself here; a subclass may know others."""
         return path
 
-    def _run(
-        self,
-        how: How,
-        label: str,
-        spans: list[Span],
-        preview: bool,
-        on_conflict: OnConflict,
-        foreign: Foreign,
-        paths: Sequence[str] | None,
-    ) -> Reversion:
+    def _run(self, how: How, label: str, spans: list[Span], options: Options) -> Reversion:
         """Undo each span of records, the last one first: all of them or none."""
         from weakfs.session.merging.resolver import Resolver
         from weakfs.session.undo.reversion import Reversion
 
+        preview, foreign, paths = options.preview, options.foreign, options.paths
         check_foreign(foreign)
         if isinstance(paths, str):
             raise TypeError(f"paths is {paths!r}; pass a sequence of paths, such as [{paths!r}]")
@@ -108,7 +110,7 @@ class ThreeWay(Moments):
         if last is not None and last[1] == cause and last[2] not in (REVERTED, ROLLED_BACK):
             # Earlier work with this cause is another operation.
             cause = f"{cause} at {self.seq + 1}"
-        resolver = Resolver(on_conflict, self._path_matcher, wants_changes=True)
+        resolver = Resolver(options.on_conflict, self._path_matcher, wants_changes=True)
         wanted = None if paths is None else tuple(map(self._canonical_path, paths))
         transaction: AbstractContextManager[object] = nullcontext() if preview else self.transaction(cause=cause)
         record: int | None = None

@@ -14,7 +14,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import SessionSnapshot
 from weakfs.session.slices.events import Record
 from weakfs.session.undo.operations import REVERTED, Operation, Span, has_failed, merges, operations, spans_of, undone
-from weakfs.session.undo.three_way import ThreeWay, check_foreign
+from weakfs.session.undo.three_way import Options, ThreeWay, check_foreign
 
 if TYPE_CHECKING:
     from weakfs.session.conflicts.conflict_types import OnConflict
@@ -42,13 +42,13 @@ class Undo(ThreeWay):
         Calls that changed nothing, or failed, do not count. O(records). The options and the exceptions are those of
         `revert`; `SessionError` also means that there are fewer operations.
         """
-        return self._go_back("undo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
+        return self._go_back("undo", n, Options(preview, on_conflict, foreign))
 
     def redo(
         self, n: int = 1, *, preview: bool = False, on_conflict: OnConflict = "raise", foreign: Foreign = "keep"
     ) -> Reversion:
         """Undo the last `n` undos, if nothing else has been done since. See `undo`."""
-        return self._go_back("redo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
+        return self._go_back("redo", n, Options(preview, on_conflict, foreign))
 
     def revert(
         self,
@@ -71,17 +71,10 @@ class Undo(ThreeWay):
         `foreign="replace"`; the result names these files. Reverting the reversion restores everything. Raises
         `SessionError` if there is no such call, or if it changed nothing.
         """
-        return self._reading(lambda: self._revert(target, paths, preview, on_conflict, foreign))
+        return self._reading(partial(self._revert, target, Options(preview, on_conflict, foreign, paths)))
 
-    def _revert(
-        self,
-        target: int | str | Record | range,
-        paths: Sequence[str] | None,
-        preview: bool,
-        on_conflict: OnConflict,
-        foreign: Foreign,
-    ) -> Reversion:
-        self._scan_changes(preview=preview)
+    def _revert(self, target: int | str | Record | range, options: Options) -> Reversion:
+        self._scan_changes(preview=options.preview)
         with self.lock:
             line = self._writable()
             if isinstance(target, str):
@@ -92,7 +85,7 @@ class Undo(ThreeWay):
                 reason = self._why_not(line, target) if isinstance(target, str) else NO_CHANGE
                 raise SessionError(f"cannot revert {_named(target)}: {reason}")
             label = target if isinstance(target, str) else f"{spans[0].first}-{spans[0].last}"
-            return self._run("revert", label, spans, preview, on_conflict, foreign, paths)
+            return self._run("revert", label, spans, options)
 
     def _why_not(self, line: Timeline, cause: str) -> str:
         """Return why a call has nothing to revert, with a remedy."""
@@ -121,13 +114,15 @@ class Undo(ThreeWay):
         To restore every slice, use `rollback`. Raises `UnknownSnapshot` if there is no such record or snapshot.
         """
 
+        options = Options(preview, foreign=foreign, paths=paths)
+
         def run() -> Reversion:
             self._scan_changes(preview=preview)
             with self.lock:
                 self._writable()
                 seq = self._at(moment).seq
                 label = moment if isinstance(moment, str) else str(seq)
-                return self._run("restore", label, [Span(seq, seq)], preview, "raise", foreign, paths)
+                return self._run("restore", label, [Span(seq, seq)], options)
 
         return self._reading(run)
 
@@ -181,18 +176,17 @@ class Undo(ThreeWay):
             go = partial(self._go_to, target, cause, aims)
             return go() if self._log is None else self._reading(go)
 
+        options = Options(preview=True, foreign=foreign or ("replace" if is_exact else "keep"))
+
         def run() -> Reversion:
             with self.lock:
                 self._writable()
                 seq = self._at(target).seq
-                chosen = foreign or ("replace" if is_exact else "keep")
-                return self._run("rollback", str(seq), [Span(seq, seq)], True, "raise", chosen, None)
+                return self._run("rollback", str(seq), [Span(seq, seq)], options)
 
         return self._reading(run)
 
-    def _go_back(
-        self, how: Literal["undo", "redo"], n: int, *, preview: bool, on_conflict: OnConflict, foreign: Foreign
-    ) -> Reversion:
+    def _go_back(self, how: Literal["undo", "redo"], n: int, options: Options) -> Reversion:
         if type(n) is not int:
             raise TypeError(f"n is {n!r:.60}; pass a number of operations, or use revert to undo one call")
         if n < 1:
@@ -201,7 +195,7 @@ class Undo(ThreeWay):
 
         def run() -> Reversion:
             nonlocal newest
-            self._scan_changes(preview=preview)
+            self._scan_changes(preview=options.preview)
             with self.lock:
                 line = self._writable()
                 if newest is None:
@@ -209,7 +203,7 @@ class Undo(ThreeWay):
                 chosen = self._newest(how, n, line, newest)
                 spans = [one.span for one in chosen]
                 label = ", ".join(one.cause or str(one.first) for one in chosen)
-                return self._run(how, label, spans[::-1], preview, on_conflict, foreign, None)
+                return self._run(how, label, spans[::-1], options)
 
         return self._reading(run)
 
