@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import stat
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -31,6 +34,44 @@ def test_an_open_file_can_be_deleted_moved_or_replaced(files: InMemoryFilesystem
     assert sorted(entry.path for entry in files.list("/e")) == ["/e/here", "/e/replaced"]
     assert files.read("/e/here").content == "old"
     assert files.read("/e/replaced").content == "new\n"
+
+
+def test_a_deleted_file_keeps_its_mode_while_it_is_open(files: InMemoryFilesystem, place: Path) -> None:
+    files.write("/a", "text")
+    files.chmod("/a", 0o640)
+    with mount(files, place), (place / "a").open("r+b") as opened:
+        (place / "a").unlink()
+        assert stat.S_IMODE(os.fstat(opened.fileno()).st_mode) == 0o640
+        os.fchmod(opened.fileno(), 0o755)
+        assert stat.S_IMODE(os.fstat(opened.fileno()).st_mode) == 0o755
+    assert not files.exists("/a")
+
+
+@pytest.mark.parametrize("flags", [os.O_RDWR, os.O_WRONLY, os.O_WRONLY | os.O_APPEND])
+def test_space_for_a_file_is_allocated(files: InMemoryFilesystem, place: Path, flags: int) -> None:
+    files.write("/a", "text")
+    with mount(files, place):
+        opened = os.open(place / "a", flags)
+        os.posix_fallocate(opened, 2, 4)
+        assert os.fstat(opened).st_size == 6
+        os.posix_fallocate(opened, 0, 3)
+        with pytest.raises(OSError, match="File too large"):
+            os.posix_fallocate(opened, 0, 1 << 40)
+        os.close(opened)
+    assert files.read_bytes("/a").content == b"text\0\0"
+
+
+def test_allocating_space_beyond_the_end_can_keep_the_size_and_holes_are_refused(
+    files: InMemoryFilesystem, place: Path
+) -> None:
+    files.write("/a", "text")
+    fallocate = ctypes.CDLL(None, use_errno=True).fallocate
+    fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    with mount(files, place), (place / "a").open("r+b") as opened:
+        assert fallocate(opened.fileno(), 1, 0, 100) == 0
+        assert os.fstat(opened.fileno()).st_size == 4
+        assert (fallocate(opened.fileno(), 3, 0, 2), ctypes.get_errno()) == (-1, errno.EOPNOTSUPP)
+    assert files.read("/a").content == "text"
 
 
 def test_unstored_writes_are_visible_to_other_programs(files: InMemoryFilesystem, place: Path) -> None:

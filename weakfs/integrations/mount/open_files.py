@@ -33,6 +33,8 @@ class OpenFile:
     start: int = 0
     stop: int = 0
     modified_ns: int = 0
+    # The permission bits of a deleted file.
+    mode: int = 0o600
     # Whether a program got the error that this could not be stored.
     is_refused: bool = False
 
@@ -117,6 +119,13 @@ class OpenFiles:
         else:
             written.extend(bytes(length - len(written)))
 
+    def allocate(self, handle: int, end: int) -> None:
+        """Extend a file with zeros to a size, unless it is larger."""
+        file = self._by_handle[handle]
+        written = self._writable(file, end)
+        if end > len(written):
+            self.truncate(file, end)
+
     def store(self, file: OpenFile) -> None:
         """Store the writes as one event. If that fails, nothing is lost and it can be tried again."""
         if file.written is None or file.path is None:
@@ -159,6 +168,7 @@ class OpenFiles:
         """Keep the content of a file that is about to be deleted, for programs that have it open."""
         file = self._by_path.get(path)
         if file is not None:
+            file.mode = self.files.stat(path).mode
             self._writable(file, 0)
 
     def deleted(self, path: str, name: str) -> None:

@@ -37,6 +37,9 @@ UTIME_OMIT = 0x3FFFFFFE
 
 RENAME_NOREPLACE = 1
 
+# The only mode of fallocate(2) besides 0 that does not change what programs read.
+FALLOC_FL_KEEP_SIZE = 1
+
 # FUSE renames a deleted file that is still open to such a name, and deletes it when it is closed.
 HIDDEN = re.compile(r".*/\.fuse_hidden[0-9a-f]{16}", re.DOTALL)
 
@@ -104,7 +107,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
     def getattr(self, path: str, fh: int | None = None) -> dict[str, int]:
         file = self.open_files.at(_named(path), fh)
         if file is not None and file.path is None:
-            return _attributes(modes.S_IFREG | 0o600, file.size or 0, file.modified_ns, links=0)
+            return _attributes(modes.S_IFREG | file.mode, file.size or 0, file.modified_ns, links=0)
         found = self.files.stat(_named(path))
         attributes = _status(found)
         if file is not None and file.size is not None:
@@ -206,6 +209,14 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
         return 0
 
     @_operation
+    def fallocate(self, path: str, mode: int, offset: int, size: int, fh: int) -> int:
+        if mode & ~FALLOC_FL_KEEP_SIZE:
+            raise fault(OSError, ENOTSUP, f"cannot punch holes in {path!r}, nor insert or remove ranges")
+        if not mode:
+            self.open_files.allocate(fh, offset + size)
+        return 0
+
+    @_operation
     def flush(self, path: str, fh: int) -> int:
         self.open_files.store(self._file(fh))
         return 0
@@ -301,6 +312,8 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
         file = self.open_files.at(_named(path), fh)
         if file is None or file.path is not None:
             self.files.chmod(_named(path), mode & 0o7777)
+        else:
+            file.mode = mode & 0o7777
         return 0
 
     @_operation
