@@ -21,7 +21,7 @@ from weakfs.snapshots.directory.held_directory import HeldDirectory
 
 FILES, CHANGED, REPEATS = 20_000, 10, 15
 
-SCAN = "bare scan of the layer, nothing known"
+SCAN = "bare scan of the layer, without results of an earlier scan"
 
 CHANGE = f"for i in $(seq {CHANGED}); do echo $RANDOM $i > /usr/lib/files/$i/$i; done"
 
@@ -54,16 +54,21 @@ def main() -> int:
     container = files.container
     try:
         files.exec("true")
-        rows = {"make and start": first, "exec of true": median_of(lambda: files.exec("true"))}
-        rows[f"exec that changes {CHANGED} files"] = median_of(lambda: files.exec(CHANGE))
-        rows["podman exec of true"] = median_of(lambda: podman.run("exec", container.container_id, "true"), repeats=5)
+        rows = {
+            "make a container and start it": first,
+            "`exec` of `true`, with the scans before and after it": median_of(lambda: files.exec("true")),
+        }
+        rows[f"`exec` of the command that changes {CHANGED} files"] = median_of(lambda: files.exec(CHANGE))
+        rows["`podman exec` of `true`"] = median_of(
+            lambda: podman.run("exec", container.container_id, "true"), repeats=5
+        )
         snapshot = files.snapshot()
-        rows["snapshot"] = median_of(files.snapshot, before=lambda: files.exec(CHANGE))
-        rows["rollback"] = median_of(lambda: files.restore(snapshot), before=lambda: files.exec(CHANGE))
+        rows["snapshot after that command"] = median_of(files.snapshot, before=lambda: files.exec(CHANGE))
+        rows["rollback of that command"] = median_of(lambda: files.restore(snapshot), before=lambda: files.exec(CHANGE))
         layer = HeldDirectory("layer", container.open_layer())
         rows[SCAN] = median_of(lambda: scan(layer.descriptor, HashOnlySink()))
         commit = ("commit", "--quiet", "--pause=false", container.container_id, "localhost/benchmark")
-        rows["podman commit"] = median_of(lambda: podman.run(*commit), repeats=5)
+        rows["`podman commit`"] = median_of(lambda: podman.run(*commit), repeats=5)
         rows["tar of all files"] = median_of(
             lambda: podman.run("export", "--output", str(folder / "all.tar"), container.container_id), repeats=5
         )

@@ -32,12 +32,14 @@ class Verdict:
 
 def verdicts(results: Results) -> Iterator[Verdict]:
     yield flat(results, "write", "write of a small file, 1,000 versions kept", sizes=(100, 100_000))
-    yield compared(results, "write", "write, compared with the fastest peer's unversioned one", list(ADAPTERS), 3)
+    yield compared(
+        results, "write", "write, compared with the fastest peer, which keeps no versions", list(ADAPTERS), 3
+    )
     yield most(results, "longest write", "longest single write", 30_000_000, time_text)
     yield compared(results, "read", "read of text, compared with the fastest peer in Python", IN_PYTHON, 1.5)
     yield compared(results, "read_bytes", "read_bytes, compared with the fastest native core", NATIVE, 2)
     yield compared(results, "stat", "stat, compared with the fastest native core", NATIVE, 2)
-    yield flat(results, "list", "list of a directory of 20")
+    yield flat(results, "list", "list of a directory of 20 files")
     yield most(results, "snapshot", "snapshot", 5_000, time_text)
     yield most(results, "rollback", "rollback", 2_000, time_text)
     yield most(results, "fork", "fork", 2_000, time_text)
@@ -47,8 +49,8 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     yield flat(results, "delete all", "delete of a directory that holds everything")
     yield compared(results, "save", "save, compared with hand-written orjson", None, 2)
     yield compared(results, "load", "load, compared with hand-written orjson", None, 1.5)
-    yield compared(results, "save with calls", "save with tool calls, compared with the same", None, 2)
-    yield compared(results, "load with calls", "load with tool calls, compared with the same", None, 1.5)
+    yield compared(results, "save with calls", "save with tool calls, compared with hand-written orjson", None, 2)
+    yield compared(results, "load with calls", "load with tool calls, compared with hand-written orjson", None, 1.5)
     yield most(results, "bytes a kept version", "memory of a kept version", 4 * KIB, bytes_text)
     for row, how in (("grep literal", "a literal"), ("grep regex", "a regular expression")):
         yield compared(results, row, f"grep for {how} in 10,000 files, compared with ripgrep on disk", ["ripgrep"], 1)
@@ -67,10 +69,10 @@ def verdicts(results: Results) -> Iterator[Verdict]:
             results, f"patch, {hunks}, tool", f"the tool with {hunks}, compared with the function and a call", None, 1
         )
     yield most(results, "blame", "blame of 10,000 lines after 10,000 edits", 1_000_000_000, time_text)
-    yield most(results, "blame again", "the same again", 1_000_000, time_text)
+    yield most(results, "blame again", "the same blame again", 1_000_000, time_text)
     yield from host_verdicts(results)
     yield compared(results, "import", "import weakfs, compared with attrs and orjson", None, 3)
-    yield compared(results, "import names", "import of its two main names, compared with the same", None, 3)
+    yield compared(results, "import names", "import of its two main names, compared with attrs and orjson", None, 3)
     dependencies = "compared with importing the dependencies"
     yield compared(results, "new process, version", f"`weakfs --version`, {dependencies}", None, 1)
     yield compared(results, "new process, files", f"first write and read of a new process, {dependencies}", None, 1.4)
@@ -85,11 +87,11 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     what = "fork, write and merge with 5,000 kept snapshots, compared with none"
     yield compared(results, "fork write merge, 5,000 kept", what, None, 1.1)
     yield compared(
-        results, "acall by 200 agents", "call awaited by 200 agents, compared with a call of one thread", None, 1.18
+        results, "acall by 200 agents", "call awaited by 200 agents, compared with a call in one thread", None, 1.18
     )
     yield most(results, "new session", "a session with its tools", 100_000, time_text)
-    yield most(results, "bytes a session", "its memory", 6 * KIB, bytes_text)
-    yield most(results, "count a session", "its tracked objects", 40, count_text)
+    yield most(results, "bytes a session", "memory of a session with its tools", 6 * KIB, bytes_text)
+    yield most(results, "count a session", "tracked objects of a session with its tools", 40, count_text)
     yield most(results, "collection, 5,000 sessions", "full collection with 5,000 sessions", 60_000_000, time_text)
 
 
@@ -103,12 +105,12 @@ def host_verdicts(results: Results) -> Iterator[Verdict]:
     )
     what = f"host restore, 10 of {largest:,} changed, compared with the faster bare scan"
     yield compared(results, "host restore", what, SCANS, 1.5, size=largest)
-    yield exactly(results, "count restored", "files that this restore writes", 10)
+    yield exactly(results, "count restored", "number of files that this restore writes", 10)
     yield flat(results, "host write", "first write to a file of a host directory", HOST_SIZES)
-    yield flat(results, "host write again", "another write to it", HOST_SIZES)
+    yield flat(results, "host write again", "another write to that file", HOST_SIZES)
     yield flat(results, "host failed call", "call on a host directory that fails and is undone", HOST_SIZES)
     yield flat(results, "overlay", "open an overlay and write a file", HOST_SIZES)
-    yield exactly(results, "count in layer", "files that the overlay then holds", 1)
+    yield exactly(results, "count in layer", "number of files that the overlay then holds", 1)
     yield from processor_verdicts(results)
 
 
@@ -142,7 +144,9 @@ def flat(results: Results, row: str, what: str, sizes: tuple[int, int] | None = 
     """Compare our time at the largest size with that at the smallest."""
     measured = [cell.size for cell in results.where(row) if cell.subject == OURS]
     least, largest = sizes or (min(measured, default=0), max(measured, default=0))
-    goal = f"at {files_text(largest)} at most {factor_text(FLAT)} of {files_text(least)}" if largest else "flat"
+    goal = (
+        f"at {files_text(largest)} at most {factor_text(FLAT)} the time at {files_text(least)}" if largest else "flat"
+    )
     small, large = results.value(row, least, OURS), results.value(row, largest, OURS)
     if small is None or large is None or least == largest:
         return Verdict(what, goal, "", None)

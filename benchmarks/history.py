@@ -29,7 +29,7 @@ def main() -> None:
     for files in asked.files:
         print(f"{files:,} files, {asked.records:,} records")
         for name, shown in rows(files, asked.records, asked.reads):
-            print(f"  {name:<38}{shown}", flush=True)
+            print(f"  {name:<42}{shown}", flush=True)
 
 
 def rows(files: int, records: int, reads: int) -> Iterator[tuple[str, str]]:
@@ -42,7 +42,7 @@ def rows(files: int, records: int, reads: int) -> Iterator[tuple[str, str]]:
     keyframes = session._parts()[1].keyframes
     yield "keyframes", f"{len(keyframes.kept)} kept, {len(keyframes.lasting)} in a file"
     yield "full collection", time_text(taken(gc.collect))
-    yield "at, live", read(session, records, reads)
+    yield "state at any record", read(session, records, reads)
     with tempfile.TemporaryDirectory(prefix="weakfs-history-") as folder:
         path = Path(folder) / "s.json"
         yield "save", time_text(taken(lambda: session.save(path)))
@@ -52,8 +52,8 @@ def rows(files: int, records: int, reads: int) -> Iterator[tuple[str, str]]:
         start = process_time_ns()
         session = Session.load(path)
         yield "load", time_text(process_time_ns() - start)
-    yield "at, loaded, each part read first", read(session, records, reads)
-    yield "at, loaded, read before", read(session, records, reads)
+    yield "after loading, first read of each part", read(session, records, reads)
+    yield "after loading, parts read before", read(session, records, reads)
     gc.collect()
     yield "full collection", time_text(taken(gc.collect))
 

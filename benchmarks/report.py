@@ -25,18 +25,18 @@ SECTIONS: dict[str, dict[str, str]] = {
         "read": "read text",
         "read_bytes": "read bytes",
         "stat": "stat",
-        "list": "list a directory of 20",
+        "list": "list a directory of 20 files",
     },
     "Whole trees": {
         "snapshot": "snapshot after a write",
         "rollback": "rollback of a write",
         "fork": "fork after a write",
-        "move": "move a directory of up to 400",
-        "delete": "delete a directory of 20",
+        "move": "move a directory of up to 400 files",
+        "delete": "delete a directory of 20 files",
         "move all": "move everything",
         "delete all": "delete everything",
     },
-    "Tool calls": {
+    "Calls": {
         "call write": "`write_file`",
         "call read": "`read_file`",
         "call edit": "`edit_file`, after a write",
@@ -82,13 +82,13 @@ SECTIONS: dict[str, dict[str, str]] = {
         "blame": "`session.blame`, the first time",
         "blame again": "`session.blame` again",
     },
-    "Saving": {
+    "Saving and loading": {
         "save": "save",
         "load": "load",
         "bytes saved": "size of the file",
         "save with calls": "save, files written by calls",
-        "load with calls": "load, the same",
-        "bytes saved with calls": "size of the file, the same",
+        "load with calls": "load, files written by calls",
+        "bytes saved with calls": "size of the file, files written by calls",
     },
     "Pauses and memory": {
         "longest write": "longest single write",
@@ -101,26 +101,26 @@ SECTIONS: dict[str, dict[str, str]] = {
         "host changed": "snapshot, 10 changed",
         "host new process": "snapshot of a new process, 10 changed",
         "host restore": "restore, 10 changed",
-        "count restored": "files that it wrote",
+        "count restored": "number of files that this restore wrote",
         "host restore nothing": "restore, nothing changed",
         "host dry run": "restore as a dry run, 10 changed",
     },
     "A host directory: calls": {
         "host write": "first write to a file",
-        "host write again": "another write to it",
+        "host write again": "another write to that file",
         "host failed call": "call that writes, fails and is undone",
         "host shell": "shell call `true`",
         "overlay": "open an overlay and write a file",
-        "count in layer": "files that it then holds",
+        "count in layer": "number of files that the overlay then holds",
         "overlay write": "write in an open overlay",
         "overlay commit": "commit of 10 files",
     },
-    "A host directory: processor time": {
+    "Processor time on the host": {
         "host grep": "grep `needle_`",
         "host read": "read a file",
-        "count calls, read": "its system calls",
+        "count calls, read": "system calls of this read",
         "host write used": "write a file",
-        "count calls, write": "its system calls",
+        "count calls, write": "system calls of this write",
         "host rollback": "rollback of a session, 10 changed",
         "host first of a process": "first snapshot of a new process",
     },
@@ -129,9 +129,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "fork write merge, 5,000 kept": "fork, write and merge with 5,000 kept snapshots",
         "acall by 200 agents": "`write_file`, awaited by 200 agents at once",
         "new session": "a session with its tools",
-        "bytes a session": "its memory",
-        "count a session": "its objects that the collector tracks",
-        "collection, 5,000 sessions": "full garbage collection with 5,000 of them",
+        "bytes a session": "memory of a session with its tools",
+        "count a session": "objects of a session with its tools that the collector tracks",
+        "collection, 5,000 sessions": "full garbage collection with 5,000 such sessions",
     },
     "A new process": {
         "import": "`import weakfs`",
@@ -170,7 +170,7 @@ def goals_table(results: Results) -> Table:
 
 
 def section(title: str, rows: dict[str, str], results: Results, subjects: list[str]) -> Table:
-    """Give each subject a column: its own time, and in brackets the ratio of ours to it in the same process."""
+    """Give each subject a column: its own time, and in parentheses the ratio of ours to it in the same process."""
     others = [subject for subject in subjects if subject != OURS]
     lines = []
     for row, name in rows.items():
@@ -230,8 +230,8 @@ def gaps(results: Results) -> list[str]:
 
 
 EXPLANATION = (
-    "Times are medians. In brackets: our time divided by theirs, measured alternately in one process; "
-    "below 1x ours is faster."
+    "Times are medians. A ratio in parentheses is the time of weakfs divided by that of the other side, measured "
+    "alternately in one process; below 1x, weakfs is faster."
 )
 
 
