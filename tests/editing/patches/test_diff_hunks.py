@@ -126,7 +126,7 @@ def test_a_patch_of_another_format_beside_a_diff_is_refused(line: int, other: st
     diff = f"{NAMES}@@ -2 +2 @@\n-two\n+2\n"
     fs = patches.filesystem_of({"f": CONTENT, "g": ""})
 
-    with pytest.raises(PatchParseError, match="is not of a diff") as caught:
+    with pytest.raises(PatchParseError, match="is not part of a diff") as caught:
         apply_patch(fs, other + diff if is_above else diff + other, patch_format="unified")
 
     assert caught.value.line == line + (0 if is_above else diff.count("\n"))

@@ -51,7 +51,7 @@ class TargetNotFound(EditError):
 
     status = "not_found"
     error_code = "edit_target_not_found"
-    unquoted = "the text to replace is not in it, whose contents may not be shown; give the exact text"
+    unquoted = "the text to replace is not in the file, and its contents may not be shown; give the exact text"
 
 
 class AmbiguousTarget(EditError):

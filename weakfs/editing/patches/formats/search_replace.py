@@ -222,7 +222,7 @@ def _incomplete(opening: _Marker, reading: _Reading) -> PatchParseError:
     if closing is None:
         missing = REPLACE if reading.dividers else DIVIDER
         return malformed(
-            where, f"{missing!r} is missing: the patch was cut off in the block that starts here; send all"
+            where, f"{missing!r} is missing: the patch was cut off in the block that starts here; send all of it"
         )
     if closing.kind == "search":
         return malformed(

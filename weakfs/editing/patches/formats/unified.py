@@ -104,7 +104,7 @@ class _Reader(DiffLines):
                     foreign = self.at
                 self.at += 1
         if found and foreign is not None:
-            raise malformed(foreign + 1, f"{quoted(self.lines[foreign])} is not of a diff; send it on its own")
+            raise malformed(foreign + 1, f"{quoted(self.lines[foreign])} is not part of a diff; send it separately")
         return found
 
     # Headers
