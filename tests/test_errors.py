@@ -26,7 +26,7 @@ from weakfs.filesystem import Filesystem, Limits
 from weakfs.filesystem.errors import absence_in
 from weakfs.reducers.tree.repeated_subtrees import TreeTooLarge
 from weakfs.session import Conflict, ConflictEntry, SessionConflict
-from weakfs.storage import LeaseLost, StorageError, StreamConflict
+from weakfs.storage import FrameDamaged, LeaseLost, StorageError, StreamConflict
 from weakfs.storage.folder.errors import JournalDamaged, failure
 from weakfs.tools import ToolValidationError
 from weakfs.tools.errors import PolicyDenied
@@ -56,6 +56,7 @@ ERRORS: dict[str, Callable[[], WeakfsError]] = {
     "missing blob": lambda: MissingBlob("gone", where="$.blobs", digest=b"d"),
     "stream conflict": lambda: StreamConflict("s", 5, 2),
     "lease": lambda: LeaseLost("leased", owner="w"),
+    "damaged frames": lambda: FrameDamaged("s", 3, 4, "they are missing", "sqlite:a.db"),
     "journal": lambda: JournalDamaged("/j", 7, None, "checksum"),
     "system call": lambda: failure("write '/j'", OSError(errno.ENOSPC, "No space left on device")),
     "edit": lambda: raised(lambda: replace("a a", "a", "b")),

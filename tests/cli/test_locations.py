@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -283,6 +284,47 @@ def test_damaged_history_can_be_given_up(run: Run, tmp_path: Path) -> None:
     assert run("ls", where).out.count("\n") == 1
     # The byte at its end tells processes that have the journal open that it was set aside.
     assert (journal.parent / f"{journal.name}.damaged").read_bytes() == data + b"\0"
+
+
+def test_each_damaged_frame_is_listed(run: Run, tmp_path: Path) -> None:
+    where, path = f"sqlite:{tmp_path}/store.db", tmp_path / "store.db"
+    with Session.open(where, "s") as session:
+        for number in range(6):
+            InMemoryFilesystem(session).write(f"/{number}", str(number))
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE frames SET data = CAST(data || x'20' AS BLOB) WHERE number IN (2, 6)")
+        file.execute("DELETE FROM frames WHERE number IN (3, 4)")
+        before = file.execute("SELECT * FROM frames").fetchall()
+    checked = run("fsck", where)
+    assert (checked.status, checked.lines) == (
+        1,
+        [
+            "damaged frame 2: its checksum does not match",
+            "damaged frames 3 to 4: they are missing",
+            "damaged frame 6: its checksum does not match",
+        ],
+    )
+    message = (
+        f"cannot read frame 2 of stream 's' in {where!r}: its checksum does not match; frames up to 1 are intact; "
+        "restore the storage from a backup\n"
+    )
+    assert checked.err == f"weakfs: {message}"
+    found = run("fsck", where, "--json").objects
+    assert found[1] == {"type": "damaged", "first": 3, "last": 4, "cause": "they are missing"}
+    assert [(one["first"], one["last"]) for one in found] == [(2, 2), (3, 4), (6, 6)]
+    for command in (
+        ["ls", where],
+        ["log", where],
+        ["cat", where, "/1"],
+        ["compact", where, "--keep", "1"],
+        ["export", where, tmp_path / "out.json"],
+    ):
+        outcome = run(*command)
+        assert outcome.status == 1
+        assert outcome.err.endswith(message)
+    assert not (tmp_path / "out.json").exists()
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("SELECT * FROM frames").fetchall() == before
 
 
 def test_damage_can_be_given_up_only_in_a_folder(run: Run, saved: Path, tmp_path: Path) -> None:

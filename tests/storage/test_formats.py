@@ -1,7 +1,7 @@
 """Data stored by earlier versions can always be read: the keys of a storage, and SQLite, PostgreSQL and Redis.
 
 Each engine has a sample of each of its layouts: at first, a lease was stored without its duration (`1`), then with it
-(`1-seconds`).
+(`1-seconds`); then frames and checkpoints got checksums (`2`), which values under keys had from the beginning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import pytest
 from weakfs.storage import EventStore, LeaseLost, MemoryStorage, Storage, StorageEventStore, open, open_event_store
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "storage"
-LAYOUTS = ("1", "1-seconds")
+LAYOUTS = ("1", "1-seconds", "2")
+KEYS_LAYOUTS = LAYOUTS[:2]
 SERVERS = ("postgresql", "redis")
 # The time at which the keys were stored, for the lease.
 NOW = 1_700_000_000.0
@@ -67,16 +68,16 @@ def location_of(engine: str, layout: str, request: pytest.FixtureRequest, folder
     return {"postgresql": load_into_postgresql, "redis": load_into_redis}[engine](server.url, layout)
 
 
-@pytest.fixture(params=LAYOUTS)
-def layout(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+SAMPLES = [("keys", layout) for layout in KEYS_LAYOUTS]
+SAMPLES += [(engine, layout) for engine in ("sqlite", *SERVERS) for layout in LAYOUTS]
 
 
-@pytest.fixture(params=["keys", "sqlite", *SERVERS])
-def store(request: pytest.FixtureRequest, layout: str, tmp_path: Path) -> EventStore:
-    if request.param == "keys":
+@pytest.fixture(params=SAMPLES, ids="-".join)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> EventStore:
+    engine, layout = request.param
+    if engine == "keys":
         return StorageEventStore(keys(layout), clock=lambda: NOW)
-    return open_event_store(location_of(request.param, layout, request, tmp_path))
+    return open_event_store(location_of(engine, layout, request, tmp_path))
 
 
 def test_streams_of_the_first_version_are_read(store: EventStore) -> None:
@@ -113,11 +114,13 @@ def test_leases_of_the_first_version_are_taken_over(store: EventStore) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("layout", KEYS_LAYOUTS)
 def test_a_lease_of_the_first_version_is_in_force(layout: str) -> None:
     with pytest.raises(LeaseLost, match="'worker-1' holds its lease"):
         StorageEventStore(keys(layout), clock=lambda: NOW).append("leased", 1, [b"b"])
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("engine", ["sqlite", *SERVERS])
 def test_keys_of_the_first_version_are_read(
     request: pytest.FixtureRequest, engine: str, layout: str, tmp_path: Path

@@ -84,9 +84,9 @@ def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "a.db")
-    other.execute("PRAGMA user_version = 2")
+    other.execute("PRAGMA user_version = 3")
     other.close()
-    with pytest.raises(StorageError, match="version 2, but this weakfs reads only up to version 1; upgrade"):
+    with pytest.raises(StorageError, match="version 3, but this weakfs reads only up to version 2; upgrade"):
         storage.open(f"sqlite:{tmp_path}/a.db")
 
 

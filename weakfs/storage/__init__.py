@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from weakfs.storage.engines.memory import AsyncMemoryStorage, MemoryStorage
     from weakfs.storage.errors import (
         DurabilityWarning,
+        FrameDamaged,
         LeaseLost,
         OutcomeUnknown,
         StorageDamaged,
@@ -35,6 +36,7 @@ __all__ = [
     "DurabilityWarning",
     "EventStore",
     "Frame",
+    "FrameDamaged",
     "Lease",
     "LeaseLost",
     "MemoryStorage",
@@ -62,7 +64,9 @@ __getattr__, __dir__ = lazy_names(
         "adapters": "SyncEventStore SyncStorage ThreadedEventStore ThreadedStorage",
         "engine_base": "DerivedStorage",
         "engines.memory": "AsyncMemoryStorage MemoryStorage",
-        "errors": "DurabilityWarning LeaseLost OutcomeUnknown StorageDamaged StorageError StreamConflict",
+        "errors": (
+            "DurabilityWarning FrameDamaged LeaseLost OutcomeUnknown StorageDamaged StorageError StreamConflict"
+        ),
         "event_store": "AsyncEventStore Checkpoint EventStore Frame Lease",
         "locations": "aopen aopen_event_store open open_event_store",
         "storage": "AsyncStorage Storage Versioned",

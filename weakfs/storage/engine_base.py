@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from weakfs.storage.checksums import checksum_of
+from weakfs.storage.errors import FrameDamaged, StorageDamaged
 from weakfs.storage.event_store import Frame
 from weakfs.storage.keys import LAST, check_stream
 from weakfs.storage.storage import Versioned
@@ -151,20 +154,71 @@ class DerivedEventStore(ABC):
         return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
 
 
+class Page(NamedTuple):
+    """Consecutive frames as they are stored, and the number of the newest frame of the stream at the same moment.
+
+    Each frame is its number, its data, and its checksum if it has one. If the storage is damaged, the types may differ.
+    """
+
+    head: int
+    frames: Sequence[tuple[Any, ...]]
+
+
 class PagedEventStore(DerivedEventStore):
     """A `DerivedEventStore` that reads its frames in pages."""
 
+    @property
     @abstractmethod
-    async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
+    def url(self) -> str: ...
+
+    @abstractmethod
+    async def _page(self, stream: str, after: int, limit: int) -> Page:
         """Return at most `limit` frames that follow frame `after`; fewer only at the end."""
 
     async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
-        check_stream(stream)
+        """Yield frames that match their checksums. Raises `StorageDamaged` at the first that does not or is missing."""
+        name, after = check_stream(stream).encode(), max(after, 0)
         while limit is None or limit > 0:
-            page = FRAMES if limit is None else min(FRAMES, limit)
-            found = await self._page(stream, after, page)
-            for frame in found:
-                yield frame
-            if len(found) < page:
+            size = FRAMES if limit is None else min(FRAMES, limit)
+            head, found = await self._page(stream, after, size)
+            last = after
+            for number, data, checksum in found:
+                if number != last + 1 or number > head:
+                    await self._check_place(stream, after, last, number, head)
+                if not isinstance(data, bytes):
+                    raise self._damaged(stream, last + 1, last + 1, "its row is damaged")
+                if checksum is not None and checksum != checksum_of(name, number, data):
+                    raise self._damaged(stream, number, number, "its checksum does not match")
+                yield Frame(number, data)
+                last = number
+            if len(found) < size:
+                if last < head and not await self._is_trimmed(stream, after, last):
+                    raise self._damaged(stream, last + 1, head)
                 return
-            after, limit = found[-1].number, None if limit is None else limit - page
+            after, limit = last, None if limit is None else limit - size
+
+    async def _check_place(self, stream: str, after: int, last: int, number: object, head: int) -> None:
+        """Raise `StorageDamaged` if a frame is not one that may follow frame `last`, given a page after `after`."""
+        if type(number) is not int or number <= last:
+            raise self._damaged(stream, last + 1, last + 1, "its row is damaged")
+        if number > last + 1 and not await self._is_trimmed(stream, after, last):
+            raise self._damaged(stream, last + 1, number - 1)
+        if number > head:
+            raise StorageDamaged(
+                f"cannot read stream {str(stream)!r} in {self.url!r}: it has frame {number}, but ends at frame {head}: "
+                f"the number of its newest frame was changed; restore the storage from a backup"
+            )
+
+    async def _is_trimmed(self, stream: str, after: int, last: int) -> bool:
+        """Return whether the frame that follows `last` may have been trimmed, given a page of the frames after `after`.
+
+        Not if frame `last` is there: trimming deletes the oldest frames.
+        """
+        if last > after:
+            return False
+        return not last or [number for number, *_ in (await self._page(stream, last - 1, 1)).frames] != [last]
+
+    def _damaged(self, stream: str, first: int, last: int, cause: str = "") -> FrameDamaged:
+        return FrameDamaged(
+            stream, first, last, cause or ("it is missing" if first == last else "they are missing"), self.url
+        )

@@ -39,6 +39,23 @@ class StorageDamaged(StorageError):
     """An engine returned data that differs from what was stored; the message says where, and what can be saved."""
 
 
+class FrameDamaged(StorageDamaged):
+    """Frames of a stream, from `first` to `last`, are damaged or missing, for the reason `cause`."""
+
+    def __init__(self, stream: str, first: int, last: int, cause: str, url: str) -> None:
+        self.stream, self.first, self.last, self.cause = str(stream), first, last, cause
+        intact = f"; frames up to {first - 1} are intact" if first > 1 else ""
+        super().__init__(
+            f"cannot read {self.frames} of stream {str(stream)!r} in {url!r}: {cause}{intact}; restore the storage "
+            f"from a backup"
+        )
+
+    @property
+    def frames(self) -> str:
+        """What is damaged, as in `frame 3` or `frames 3 to 5`."""
+        return f"frame {self.first}" if self.first == self.last else f"frames {self.first} to {self.last}"
+
+
 class StreamConflict(StorageError):
     """The stream does not end at the expected frame, since another writer appended first; nothing was changed.
 

@@ -212,15 +212,16 @@ def _read_stored(
             if not left:
                 raise
         else:
-            if checkpoint is None or read or (ends := (yield Head(stream))) == checkpoint.number:
+            start = 0 if checkpoint is None else checkpoint.number
+            if read or (ends := (yield Head(stream))) == start:
                 return log, reader, read
             # Others may have appended since.
-            if ends > checkpoint.number and list((yield Read(stream, checkpoint.number, 1))):
+            if ends > start and list((yield Read(stream, start, 1))):
                 return log, reader, read
             # The stream was deleted meanwhile, or is damaged.
             left -= 1
             if not left:
-                raise _cut_off(stream, store.url, checkpoint.number, ends)
+                raise _cut_off(stream, store.url, start, ends)
 
 
 def _cut_off(stream: str, url: str, checkpoint: int, ends: int) -> StorageDamaged:

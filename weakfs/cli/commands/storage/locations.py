@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,6 +20,7 @@ from weakfs.storage.engines.urls import redacted
 
 if TYPE_CHECKING:
     from weakfs import Session
+    from weakfs.storage import StorageDamaged
 
 T = TypeVar("T")
 
@@ -104,8 +106,9 @@ def export_command(location: str, file: str, embed: bool, registry: str | None, 
 def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bool) -> int:
     """Check the session at LOCATION for damage.
 
-    Reads everything, and names what is damaged or missing. LOCATION#ID names one of several sessions. With --give-up,
-    everything before the damage is kept, and the damaged files get names that end in ".damaged".
+    Reads everything, and names what is damaged or missing, each frame by its number. LOCATION#ID names one of several
+    sessions. With --give-up, everything before the damage is kept, and the damaged files get names that end in
+    ".damaged".
     """
     out = Output()
     for name in _given_up(location) if give_up else ():
@@ -114,6 +117,11 @@ def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bo
         else:
             out.line(("set aside", "bold"), f" {shown(name)}.damaged")
     with as_failure(f"check {redacted(location)!r}"), progress(f"reading {redacted(location)}"):
+        damages = _damage_in(location)
+        for damage in damages if as_json or len(damages) > 1 else ():
+            _show_damage(damage, out, as_json=as_json)
+        if damages:
+            raise damages[0]
         session, (records, size) = _read(
             location, registry, lambda session: (sum(1 for _ in session.records), len(session.to_bytes()))
         )
@@ -195,6 +203,39 @@ def _show_copied(what: str, session: Session, where: str, *, as_json: bool) -> N
         )
         return
     out.line((what, "bold"), f" {shown(session.session_id)} to {shown(where)}: {counted(records, 'record')}")
+
+
+def _damage_in(where: str) -> list[StorageDamaged]:
+    """Return the damage in the stream of a session."""
+    from weakfs.cli.sessions import Location
+    from weakfs.session.durable.open_session import stream_of
+    from weakfs.storage import DurabilityWarning, open_event_store
+    from weakfs.storage.verification import damage_in
+
+    location = Location.of(where)
+    location.check()
+    with warnings.catch_warnings():
+        # It is opened again, and then warns.
+        warnings.simplefilter("ignore", DurabilityWarning)
+        store = open_event_store(location.where)
+    try:
+        stream = stream_of(store, location.session_id)
+        return [] if stream is None else damage_in(store, stream)
+    finally:
+        store.close()
+
+
+def _show_damage(damage: StorageDamaged, out: Output, *, as_json: bool) -> None:
+    from weakfs.storage import FrameDamaged
+
+    if not isinstance(damage, FrameDamaged):
+        place, what, cause = {}, "", str(damage)
+    else:
+        place, what, cause = {"first": damage.first, "last": damage.last}, f"{damage.frames}: ", damage.cause
+    if as_json:
+        out.record(type="damaged", **place, cause=cause)
+    else:
+        out.line(("damaged", "bold"), f" {what}{shown(cause)}")
 
 
 def _given_up(where: str) -> list[str]:

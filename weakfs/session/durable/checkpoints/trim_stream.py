@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from weakfs.session.blobs.blob import checked
 from weakfs.session.codec.blob_table import Json
 from weakfs.session.durable.checkpoints.state_document import document_of
 from weakfs.session.durable.frames.decoder import parsed
@@ -38,6 +39,8 @@ def _documents(store: EventStore, stream: str, digests: Iterable[str]) -> set[st
     """Return the digests of documents and of everything that they refer to."""
     found = set[str]()
     for digest, text in store.get_contents(stream, digests).items():
+        # A damaged document may refer to other contents, and those that it no longer names would be deleted.
+        checked(bytes.fromhex(digest), text, f"stream {stream!r} of {store.url}")
         found.add(digest)
         found |= _references(store, stream, document_of(text, f"content {digest}"))
     return found

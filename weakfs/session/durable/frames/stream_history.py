@@ -169,6 +169,9 @@ class StreamHistory:
                 if frame["after"] >= self.until:
                     break
                 frames.append((number, frame))
+                if frame["after"] + len(frame.get("rows", ())) >= self.until:
+                    # The records that follow are not needed, and may be damaged.
+                    break
             if frames and frames[0][0] > entry.frame:
                 raise _dropped(f"records from {entry.seq + 1} on")
             if frames and frames[0][1]["after"] != entry.seq:

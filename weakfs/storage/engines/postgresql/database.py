@@ -18,7 +18,7 @@ from weakfs.storage.engines.postgresql.notifications import AsyncNotifications, 
 from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
 from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError, check_process, check_size
 
-Parameter = str | bytes | int | float | None | Sequence[str] | Sequence[bytes]
+Parameter = str | bytes | int | float | None | Sequence[str] | Sequence[bytes] | Sequence[int]
 Row = tuple[object, ...]
 # A statement, in which `{schema}` stands for the schema, and its parameters.
 Statement = tuple[str, Sequence[Parameter]]
@@ -38,17 +38,20 @@ CREATE TABLE IF NOT EXISTS {schema}.streams (
     expires timestamptz NOT NULL DEFAULT 'epoch', watched timestamptz NOT NULL DEFAULT 'epoch',
     seconds float8);
 CREATE TABLE IF NOT EXISTS {schema}.frames (
-    stream bigint NOT NULL, number bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (stream, number));
+    stream bigint NOT NULL, number bigint NOT NULL, data bytea NOT NULL, checksum bigint,
+    PRIMARY KEY (stream, number));
 CREATE TABLE IF NOT EXISTS {schema}.contents (
     stream bigint NOT NULL, digest text NOT NULL, data bytea NOT NULL, PRIMARY KEY (stream, digest));
 CREATE TABLE IF NOT EXISTS {schema}.checkpoints (
-    stream bigint PRIMARY KEY, number bigint NOT NULL, data bytea NOT NULL);
+    stream bigint PRIMARY KEY, number bigint NOT NULL, data bytea NOT NULL, checksum text);
 ALTER TABLE {schema}.streams ADD COLUMN IF NOT EXISTS seconds float8;
+ALTER TABLE {schema}.frames ADD COLUMN IF NOT EXISTS checksum bigint;
+ALTER TABLE {schema}.checkpoints ADD COLUMN IF NOT EXISTS checksum text;
 INSERT INTO {schema}.format VALUES (1) ON CONFLICT DO NOTHING;
 """
 _IS_COMPLETE = (
-    "SELECT to_regclass('{schema}.checkpoints') IS NOT NULL AND EXISTS (SELECT FROM pg_attribute "
-    "WHERE attrelid = to_regclass('{schema}.streams') AND attname = 'seconds')"
+    "SELECT to_regclass('{schema}.streams') IS NOT NULL AND EXISTS (SELECT FROM pg_attribute "
+    "WHERE attrelid = to_regclass('{schema}.checkpoints') AND attname = 'checksum')"
 )
 # The maximum size of the values of one statement, in bytes: the server reads it into a buffer of a gigabyte.
 LARGEST = (1 << 30) - (1 << 20)

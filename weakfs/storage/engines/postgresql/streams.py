@@ -13,10 +13,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from weakfs.storage.engine_base import PagedEventStore
+from weakfs.storage.checksums import checked_checkpoint, checkpoint_mark, checksum_of
+from weakfs.storage.engine_base import Page, PagedEventStore
 from weakfs.storage.engines.postgresql.database import Database, Parameter, Row, Statement
 from weakfs.storage.errors import StreamConflict
-from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.event_store import Checkpoint, Lease
 from weakfs.storage.keys import LAST, check_digest, check_frames, check_stream
 from weakfs.storage.lease_rules import SKEW, check_fencing, lease_is_held
 from weakfs.storage.stream_handle import StreamHandle, begin_append, refers_to
@@ -43,8 +44,8 @@ WITH moved AS (
     INSERT INTO {{schema}}.contents SELECT moved.id, new.digest, new.data
     FROM moved, unnest(%s::text[], %b::bytea[]) AS new (digest, data) ON CONFLICT DO NOTHING
 ), added AS (
-    INSERT INTO {{schema}}.frames SELECT moved.id, %s + new.at, new.data
-    FROM moved, unnest(%b::bytea[]) WITH ORDINALITY AS new (data, at)
+    INSERT INTO {{schema}}.frames (stream, number, data, checksum) SELECT moved.id, %s + new.at, new.data, new.checksum
+    FROM moved, unnest(%b::bytea[], %s::bigint[]) WITH ORDINALITY AS new (data, checksum, at)
 )
 SELECT id, number, CASE WHEN is_watched THEN pg_notify(%s, name) END FROM moved
 """
@@ -53,10 +54,13 @@ UPDATE {{schema}}.streams SET watched = clock_timestamp() + interval '{WATCHED} 
 WHERE name = %s AND watched < clock_timestamp() + interval '{RENEWED} s'
 """
 _STATE = f"SELECT id, number, fencing, owner, {_LEFT} AS left FROM {{schema}}.streams WHERE name = %s"
-_READ = (
-    "SELECT number, data, stream FROM {schema}.frames WHERE number > %s AND "
-    "stream = (SELECT id FROM {schema}.streams WHERE name = %s) ORDER BY number LIMIT %s"
-)
+# One statement, so that the frames and the head are those of one moment.
+_READ = """
+SELECT streams.id, streams.number, found.number, found.data, found.checksum FROM {schema}.streams LEFT JOIN LATERAL (
+    SELECT number, data, checksum FROM {schema}.frames WHERE stream = streams.id AND number > %s
+    ORDER BY number LIMIT %s
+) AS found ON true WHERE streams.name = %s ORDER BY found.number
+"""
 _PUT = (
     # The lock waits for a trim. Otherwise contents that it is about to delete would count as present.
     "WITH stream AS (SELECT id FROM {schema}.streams WHERE name = %s FOR KEY SHARE) "
@@ -69,13 +73,13 @@ _GET = (
 )
 _HAS = _GET.replace("digest, data", "digest")
 _PUT_CHECKPOINT = (
-    "INSERT INTO {schema}.checkpoints AS old SELECT id, %s, %b FROM {schema}.streams "
-    "WHERE name = %s AND number >= %s AND id = coalesce(%s, id) "
-    "ON CONFLICT (stream) DO UPDATE SET number = excluded.number, data = excluded.data "
+    "INSERT INTO {schema}.checkpoints AS old (stream, number, data, checksum) SELECT id, %s, %b, %s "
+    "FROM {schema}.streams WHERE name = %s AND number >= %s AND id = coalesce(%s, id) ON CONFLICT (stream) "
+    "DO UPDATE SET number = excluded.number, data = excluded.data, checksum = excluded.checksum "
     "WHERE old.number <= excluded.number"
 )
 _GET_CHECKPOINT = (
-    "SELECT number, data, stream FROM {schema}.checkpoints "
+    "SELECT number, data, checksum, stream FROM {schema}.checkpoints "
     "WHERE stream = (SELECT id FROM {schema}.streams WHERE name = %s)"
 )
 _LOCK = "SELECT 1 FROM {schema}.streams WHERE name = %s FOR UPDATE"
@@ -122,15 +126,17 @@ class AsyncPostgresEventStore(PagedEventStore):
         fencing: int | None = None,
     ) -> int:
         check_frames(frames)
-        begin_append(stream, expected)
+        begin_append(check_stream(stream), expected)
         new = contents or {}
         # In order, so that two writers never wait for each other.
         digests = sorted(map(check_digest, new))
         if expected == 0:
-            await self._database.rows((_ADD, [check_stream(stream)]))
+            await self._database.rows((_ADD, [stream]))
         data = [new[digest] for digest in digests]
-        place: list[Parameter] = [check_stream(stream), expected, _id(stream), fencing, fencing]
-        parameters: list[Parameter] = [list(frames), *place, digests, data, expected, list(frames)]
+        place: list[Parameter] = [stream, expected, _id(stream), fencing, fencing]
+        name = stream.encode()
+        checksums = [checksum_of(name, number, frame) for number, frame in enumerate(frames, expected + 1)]
+        parameters: list[Parameter] = [list(frames), *place, digests, data, expected, list(frames), checksums]
         append: Statement = (_APPEND, [*parameters, self._database.channel])
         while not (appended := await self._database.rows(append)):
             found = await self._database.rows((_STATE, [stream]), is_change=False)
@@ -147,13 +153,12 @@ class AsyncPostgresEventStore(PagedEventStore):
         _number(stream, appended)
         return expected + len(frames)
 
-    async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
-        rows = await self._database.rows((_READ, [after, stream, limit]), is_change=False)
-        return [
-            Frame(number, data)
-            for number, data, id_ in rows
-            if isinstance(number, int) and isinstance(data, bytes) and refers_to(stream, id_, number)
-        ]
+    async def _page(self, stream: str, after: int, limit: int) -> Page:
+        rows = await self._database.rows((_READ, [after, limit, stream]), is_change=False)
+        if not rows or not refers_to(stream, rows[0][0], head := int(str(rows[0][1]))):
+            return Page(0, ())
+        # A stream without such frames is a row without one.
+        return Page(head, [row[2:] for row in rows if row[2] is not None])
 
     async def wait(self, stream: str, after: int, timeout: float) -> int:
         number = await self.head(stream)
@@ -187,18 +192,18 @@ class AsyncPostgresEventStore(PagedEventStore):
         return {str(digest) for (digest,) in await self._database.rows((_HAS, parameters), is_change=False)}
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        number, data = checkpoint
-        put: Statement = (_PUT_CHECKPOINT, [number, data, check_stream(stream), number, _id(stream)])
+        number, mark = checkpoint.number, checkpoint_mark(check_stream(stream), checkpoint)
+        put: Statement = (_PUT_CHECKPOINT, [*checkpoint, mark, stream, number, _id(stream)])
         create: list[Statement] = [] if number else [(_ADD, [stream])]
         end = _number(stream, await self._database.rows(*create, put, (_NUMBER, [stream])))
         if end < number:
             raise StreamConflict(stream, number, end)
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        for number, data, id_ in await self._database.rows((_GET_CHECKPOINT, [check_stream(stream)]), is_change=False):
-            assert isinstance(number, int)
-            assert isinstance(data, bytes)
-            return Checkpoint(number, data) if refers_to(stream, id_, number) else None
+        rows = await self._database.rows((_GET_CHECKPOINT, [check_stream(stream)]), is_change=False)
+        for number, data, mark, id_ in rows:
+            if refers_to(stream, id_, int(str(number))):
+                return checked_checkpoint(stream, number, data, mark, self.url)
         return None
 
     async def trim(

@@ -24,7 +24,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
-from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError, check_size
+from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageDamaged, StorageError, check_size
 
 # The settings that determine whether the server keeps acknowledged changes.
 SETTINGS = ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
@@ -190,7 +190,12 @@ class AsyncClient(Client):
 
 
 def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+    try:
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError:
+        raise StorageDamaged(
+            f"cannot read what Redis holds: {value!r:.60} is not UTF-8; restore the database from a backup"
+        ) from None
 
 
 def _setting(answer: object) -> str:

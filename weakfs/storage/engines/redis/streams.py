@@ -1,5 +1,8 @@
 """Event streams in Redis: a Redis stream with an entry for each frame, whose id is the frame's number.
 
+The name of an entry's only field is the checksum of the frame, as in `crc32:0a1b2c3d`; earlier versions, which ignore
+the name, write `data`.
+
 The keys of a stream are `NAMESPACE:{STREAM}:head`, `:frames`, `:contents` and `:checkpoint`, all in one slot of a
 cluster. `NAMESPACE:streams` holds the names of all streams.
 """
@@ -10,11 +13,12 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from weakfs.storage.engine_base import PagedEventStore
+from weakfs.storage.checksums import checked_checkpoint, checkpoint_mark, checksum_of
+from weakfs.storage.engine_base import Page, PagedEventStore
 from weakfs.storage.engines.redis.client import BLOCK, Client, texts, words
 from weakfs.storage.engines.redis.items import listed
-from weakfs.storage.errors import StreamConflict
-from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.errors import StorageDamaged, StreamConflict
+from weakfs.storage.event_store import Checkpoint, Lease
 from weakfs.storage.keys import check_digest, check_frames, check_stream
 from weakfs.storage.lease_rules import SKEW, check_fencing, lease_is_held
 from weakfs.storage.stream_handle import StreamHandle, begin_append, refers_to
@@ -39,25 +43,26 @@ local function head()
     return tonumber(found[1] or '0'), tonumber(found[2] or '0'), found[3] or '', left
 end
 """.replace("SKEW", str(SKEW))
-# ARGV: the expected number, the fencing number, the number of frames, the frames, the identity ('*' for any), the id of
-# a new stream, then digests and contents alternately.
+# ARGV: the expected number, the fencing number, the number of frames, for each frame its field and data, the identity
+# ('*' for any), the id of a new stream, then digests and contents alternately.
 _APPEND = (
     _IDENTITY
     + _HEAD
     + """
 local number, fencing, owner, left = head()
 local count = tonumber(ARGV[3])
-if is_other(ARGV[4 + count]) then return {0} end
+local rest = 4 + 2 * count
+if is_other(ARGV[rest]) then return {0} end
 local is_held_by_other = (ARGV[2] == '' and left > 0) or (ARGV[2] ~= '' and tonumber(ARGV[2]) ~= fencing)
 if number ~= tonumber(ARGV[1]) or is_held_by_other then
     return {0, number, fencing, owner, tostring(left)}
 end
-for at = 6 + count, #ARGV, 2 do redis.call('HSETNX', KEYS[3], ARGV[at], ARGV[at + 1]) end
+for at = rest + 2, #ARGV, 2 do redis.call('HSETNX', KEYS[3], ARGV[at], ARGV[at + 1]) end
 for at = 1, count do
-    redis.call('XADD', KEYS[2], string.format('%.0f-0', number + at), 'data', ARGV[3 + at])
+    redis.call('XADD', KEYS[2], string.format('%.0f-0', number + at), ARGV[2 + 2 * at], ARGV[3 + 2 * at])
 end
 redis.call('HSET', KEYS[1], 'number', string.format('%.0f', number + count))
-if number == 0 and count > 0 then redis.call('HSETNX', KEYS[1], 'id', ARGV[5 + count]) end
+if number == 0 and count > 0 then redis.call('HSETNX', KEYS[1], 'id', ARGV[rest + 1]) end
 return {1, identity()}
 """
 )
@@ -70,20 +75,22 @@ local found = {}
 for at = 1, #ARGV do if redis.call('HEXISTS', KEYS[3], ARGV[at]) == 1 then found[#found + 1] = ARGV[at] end end
 return found
 """
-# ARGV: the first entry, and how many; the answer is the identity and the entries.
+# ARGV: the first entry, and how many; the answer is the identity, the number of the newest frame, and the entries.
 _READ = f"""{_IDENTITY}
-return {{identity(), redis.call('XRANGE', KEYS[2], ARGV[1], '+', 'COUNT', ARGV[2])}}
+local head = redis.call('HGET', KEYS[1], 'number') or '0'
+return {{identity(), head, redis.call('XRANGE', KEYS[2], ARGV[1], '+', 'COUNT', ARGV[2])}}
 """
 _GET_CHECKPOINT = f"""{_IDENTITY}
-return {{identity(), redis.call('HGET', KEYS[4], 'number'), redis.call('HGET', KEYS[4], 'data')}}
+return {{identity(), redis.call('HGET', KEYS[4], 'number'), redis.call('HGET', KEYS[4], 'data'),
+    redis.call('HGET', KEYS[4], 'checksum')}}
 """
-# ARGV: the number, the data and the identity ('*' for any).
+# ARGV: the number, the data, the checksum and the identity ('*' for any).
 _PUT_CHECKPOINT = f"""{_IDENTITY}
-if is_other(ARGV[3]) then return '0' end
+if is_other(ARGV[4]) then return '0' end
 local number = redis.call('HGET', KEYS[1], 'number') or '0'
 if tonumber(number) < tonumber(ARGV[1]) then return number end
 if tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[1]) then return '' end
-redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2])
+redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2], 'checksum', ARGV[3])
 return ''
 """
 # ARGV: the expected number of the newest frame ('' for any), the number of the first frame that is kept, the identity
@@ -128,7 +135,7 @@ class AsyncRedisEventStore(PagedEventStore):
 
     async def head(self, stream: str) -> int:
         found, id_ = words(await self._client.read("HMGET", self._keys(stream)[0], "number", "id"))
-        number = int(found) if isinstance(found, bytes) else 0
+        number = 0 if found is None else self._number(stream, found)
         return number if refers_to(stream, _text(id_), number) else 0
 
     async def append(
@@ -148,7 +155,8 @@ class AsyncRedisEventStore(PagedEventStore):
             await self._register(stream)
         fence = "" if fencing is None else fencing
         identities = _identity(stream), os.urandom(8).hex()
-        run = self._client.run(_APPEND, keys, expected, fence, len(frames), *frames, *identities, *pairs)
+        fields = [word for at, data in enumerate(frames, expected + 1) for word in (_field(stream, at, data), data)]
+        run = self._client.run(_APPEND, keys, expected, fence, len(frames), *fields, *identities, *pairs)
         answer = words(await run)
         if answer[0] == 1:
             refers_to(stream, _text(answer[1]), expected + len(frames))
@@ -161,18 +169,13 @@ class AsyncRedisEventStore(PagedEventStore):
         check_fencing(stream, fencing, newest=int(newest), owner=owner, is_held=float(left) > 0)
         raise StreamConflict(stream, expected, int(number))
 
-    async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
-        keys, frames = self._keys(stream), list[Frame]()
-        id_, entries = words(await self._client.run(_READ, keys, f"{after + 1}-0", limit, is_change=False))
-        for entry in words(entries):
-            name, fields = words(entry)
-            _, data = words(fields)
-            assert isinstance(name, bytes)
-            assert isinstance(data, bytes)
-            number = int(name.partition(b"-")[0])
-            if refers_to(stream, _text(id_), number):
-                frames.append(Frame(number, data))
-        return frames
+    async def _page(self, stream: str, after: int, limit: int) -> Page:
+        keys = self._keys(stream)
+        id_, head, entries = words(await self._client.run(_READ, keys, f"{after + 1}-0", limit, is_change=False))
+        number = self._number(stream, head)
+        if not refers_to(stream, _text(id_), number):
+            return Page(0, ())
+        return Page(number, [_stored(words(entry)) for entry in words(entries)])
 
     async def wait(self, stream: str, after: int, timeout: float) -> int:
         key = self._keys(stream)[1]
@@ -207,15 +210,19 @@ class AsyncRedisEventStore(PagedEventStore):
         keys = self._keys(stream)
         if not checkpoint.number:
             await self._register(stream)
-        end = await self._client.run(_PUT_CHECKPOINT, keys, *checkpoint, _identity(stream))
+        arguments = *checkpoint, checkpoint_mark(stream, checkpoint), _identity(stream)
+        end = await self._client.run(_PUT_CHECKPOINT, keys, *arguments)
         if isinstance(end, bytes) and end:
             raise StreamConflict(stream, checkpoint.number, int(end))
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        id_, number, data = words(await self._client.run(_GET_CHECKPOINT, self._keys(stream), is_change=False))
-        if not (isinstance(number, bytes) and isinstance(data, bytes)):
+        id_, found, data, mark = words(await self._client.run(_GET_CHECKPOINT, self._keys(stream), is_change=False))
+        if found is None and data is None:
             return None
-        return Checkpoint(int(number), data) if refers_to(stream, _text(id_), int(number)) else None
+        number = self._number(stream, found)
+        if not refers_to(stream, _text(id_), number):
+            return None
+        return checked_checkpoint(stream, number, data, None if mark is None else _text(mark), self.url)
 
     async def trim(
         self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None
@@ -256,6 +263,15 @@ class AsyncRedisEventStore(PagedEventStore):
         name = f"{self._client.namespace}:{{{tag}}}"
         return [f"{name}:{part}" for part in ("head", "frames", "contents", "checkpoint")]
 
+    def _number(self, stream: str, found: object) -> int:
+        """Return the number of a frame that a hash holds."""
+        if isinstance(found, bytes) and found.isdigit():
+            return int(found)
+        raise StorageDamaged(
+            f"cannot read stream {str(stream)!r} in {self.url!r}: the number of a frame is {found!r:.60}; restore the "
+            f"database from a backup"
+        )
+
     async def _register(self, stream: str) -> None:
         await self._client.change("ZADD", self._names, 0, stream)
 
@@ -267,4 +283,23 @@ def _identity(stream: str) -> str:
 
 
 def _text(id_: object) -> str:
-    return id_.decode() if isinstance(id_, bytes) else ""
+    return id_.decode(errors="replace") if isinstance(id_, bytes) else ""
+
+
+def _field(stream: str, number: int, data: bytes) -> str:
+    return f"crc32:{checksum_of(stream.encode(), number, data):08x}"
+
+
+def _stored(entry: list[object]) -> tuple[object, object, object]:
+    """Return the number, the data and the checksum of a frame in an entry; other values if the entry is damaged."""
+    name, fields = entry
+    if not isinstance(name, bytes) or not name.endswith(b"-0") or not isinstance(fields, list) or len(fields) != 2:
+        return None, None, None
+    field, data = fields
+    if field == b"data":
+        return int(name[:-2]), data, None
+    try:
+        checksum = int(field.removeprefix(b"crc32:"), 16)
+    except ValueError:
+        checksum = -1
+    return int(name[:-2]), data, checksum

@@ -23,13 +23,17 @@ CREATE TABLE IF NOT EXISTS streams (
     fencing INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',
     expires REAL NOT NULL DEFAULT 0, seconds REAL);
 CREATE TABLE IF NOT EXISTS frames (
-    stream INTEGER NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID;
+    stream INTEGER NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL, checksum INTEGER,
+    PRIMARY KEY (stream, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contents (
     stream INTEGER NOT NULL, digest TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (stream, digest));
-CREATE TABLE IF NOT EXISTS checkpoints (stream INTEGER PRIMARY KEY, number INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS checkpoints (
+    stream INTEGER PRIMARY KEY, number INTEGER NOT NULL, data BLOB NOT NULL, checksum TEXT);
 """
-# The version of the schema, in the header of the file.
-VERSION = 1
+# The columns that files of earlier versions lack.
+ADDED = {"streams": "seconds REAL", "frames": "checksum INTEGER", "checkpoints": "checksum TEXT"}
+# The version of the schema, in the header of the file. Since version 2, frames and checkpoints have checksums.
+VERSION = 2
 # How long to wait for another process's transaction, in seconds.
 BUSY = 60.0
 
@@ -43,6 +47,8 @@ class Database:
         self.path, self._lock, self._is_closed = path, threading.RLock(), False
         self._process = os.getpid()
         self._file = None if path == ":memory:" else os.path.abspath(path)
+        # The column with checksums, or what stands for it in a file of version 1 that cannot be written.
+        self.checksum = "checksum"
         # A file that exists is identified before it is opened; one that is created can only be identified afterwards.
         self._identity = self._found()
         is_read_only = path != ":memory:" and os.path.isfile(path) and not os.access(path, os.W_OK)
@@ -78,6 +84,8 @@ class Database:
         self._check_version(version)
         if version == 0:
             raise StorageError(f"cannot read {self.path!r}: nothing has been stored in it; check the path")
+        if version == 1:
+            self.checksum = "NULL"
 
     def _use_write_ahead_log(self) -> None:
         # SQLite does not wait here while another connection opens the file or recovers it after a kill.
@@ -97,10 +105,11 @@ class Database:
             if self._check_version(version) < VERSION:
                 for statement in filter(str.strip, SCHEMA.split(";")):
                     self.rows(statement)
+                for table, column in ADDED.items():
+                    name = column.partition(" ")[0]
+                    if not self.rows("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", [table, name]):
+                        self.rows(f"ALTER TABLE {table} ADD COLUMN {column}")
                 self.rows(f"PRAGMA user_version = {VERSION}")
-            if not self.rows("SELECT 1 FROM pragma_table_info('streams') WHERE name = 'seconds'"):
-                # The file was made by an earlier version, which can still read and write it afterwards.
-                self.rows("ALTER TABLE streams ADD COLUMN seconds REAL")
 
     def _check_version(self, version: object) -> int:
         if not isinstance(version, int) or version > VERSION:
@@ -119,7 +128,13 @@ class Database:
     def _errors(self) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError as error:
+            # Of a message of SQLite that quotes a damaged schema.
+            raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
         except sqlite3.OperationalError as error:
+            if "Could not decode to UTF-8" in str(error):
+                why = " ".join(ascii(str(error)).split())
+                raise StorageDamaged(f"cannot use {self.path!r}: {why}; restore the file from a backup") from error
             is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
             remedy = "free space on its disk, and try again" if is_full else "check the file, the disk and permissions"
             failed = StorageError(f"cannot use {self.path!r}: {error}; {remedy}")
@@ -184,6 +199,13 @@ class Database:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def check(self) -> None:
+        """Read the whole file. Raises `StorageDamaged` if its pages, tables and indexes contradict each other."""
+        found = [str(one) for (one,) in self.rows("PRAGMA integrity_check(1)")]
+        if found != ["ok"]:
+            why = " ".join(found[0].split())
+            raise StorageDamaged(f"cannot use {self.path!r}: {why}; restore the file from a backup")
 
     def close(self) -> None:
         with self._lock:

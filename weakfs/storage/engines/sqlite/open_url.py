@@ -27,7 +27,12 @@ class SqliteEventStore(SyncEventStore):
     """An `EventStore` in a SQLite file."""
 
     def __init__(self, path: str, *, durability: str = "process") -> None:
-        super().__init__(AsyncSqliteEventStore(Database(path, durability=durability)), run=run_in_place)
+        self._database = Database(path, durability=durability)
+        super().__init__(AsyncSqliteEventStore(self._database), run=run_in_place)
+
+    def check_file(self) -> None:
+        """Read the whole file. Raises `StorageDamaged` if its pages, tables and indexes contradict each other."""
+        self._database.check()
 
 
 def _location(url: str) -> tuple[str, str]:

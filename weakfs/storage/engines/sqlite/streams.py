@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from weakfs.storage.engine_base import PagedEventStore
+from weakfs.storage.checksums import checked_checkpoint, checkpoint_mark, checksum_of
+from weakfs.storage.engine_base import Page, PagedEventStore
 from weakfs.storage.engines.sqlite.database import Database, Value
-from weakfs.storage.errors import StreamConflict
-from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.errors import StorageDamaged, StreamConflict
+from weakfs.storage.event_store import Checkpoint, Lease
 from weakfs.storage.keys import LAST, check_digest, check_frames, check_stream
 from weakfs.storage.lease_rules import check_fencing, lease_is_held, seconds_left
 from weakfs.storage.stream_handle import begin_append, refers_to
@@ -42,27 +43,39 @@ class AsyncSqliteEventStore(PagedEventStore):
         check_frames(frames)
         begin_append(stream, expected)
         with self._database.transaction():
-            id_, number = self._find(stream)
+            id_, number, newest, owner, left = self._state(stream) or (0, 0, None, "", 0.0)
             if number != expected and frames and await self._has_frames(stream, expected, frames):
                 return expected + len(frames)
-            self._check_fencing(stream, fencing)
+            if newest is not None:
+                check_fencing(stream, fencing, newest=newest, owner=owner, is_held=left > 0)
             if number != expected:
                 raise StreamConflict(stream, expected, number)
             id_ = id_ or self._existing(stream)
             self._store_contents(id_, contents or {})
             last = expected + len(frames)
-            rows = zip([id_] * len(frames), range(expected + 1, last + 1), frames, strict=True)
-            self._database.many("INSERT INTO frames VALUES (?, ?, ?)", rows)
+            name = stream.encode()
+            rows = [(id_, at, data, checksum_of(name, at, data)) for at, data in enumerate(frames, expected + 1)]
+            self._database.many("INSERT INTO frames (stream, number, data, checksum) VALUES (?, ?, ?, ?)", rows)
             self._database.rows("UPDATE streams SET number = ? WHERE id = ?", [last, id_])
         refers_to(stream, id_, last)
         return last
 
-    async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
+    async def _page(self, stream: str, after: int, limit: int) -> Page:
+        id_, head = self._find(stream)
         rows = self._database.rows(
-            "SELECT number, data FROM frames WHERE stream = ? AND number > ? ORDER BY number LIMIT ?",
-            [self._find(stream)[0], after, limit],
+            f"SELECT number, data, {self._database.checksum} FROM frames WHERE stream = ? AND number > ? "
+            "ORDER BY number LIMIT ?",
+            [id_, after, limit],
         )
-        return [Frame(number, data) for number, data in rows if isinstance(number, int) and isinstance(data, bytes)]
+        last = rows[-1][0] if rows else after
+        if isinstance(last, int) and last != head:
+            # Others may have appended since, or deleted the stream.
+            found, now = self._find(stream)
+            if found != id_:
+                return await self._page(stream, after, limit)
+            if last > head:
+                head = min(last, now)
+        return Page(head, rows)
 
     async def _sleep(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -95,17 +108,17 @@ class AsyncSqliteEventStore(PagedEventStore):
                 raise StreamConflict(stream, checkpoint.number, number)
             id_ = id_ or self._existing(stream)
             self._database.rows(
-                "INSERT INTO checkpoints VALUES (?, ?, ?) ON CONFLICT (stream) DO UPDATE "
-                "SET number = excluded.number, data = excluded.data WHERE number <= excluded.number",
-                [id_, checkpoint.number, checkpoint.data],
+                "INSERT INTO checkpoints (stream, number, data, checksum) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (stream) DO UPDATE SET number = excluded.number, data = excluded.data, "
+                "checksum = excluded.checksum WHERE number <= excluded.number",
+                [id_, *checkpoint, checkpoint_mark(stream, checkpoint)],
             )
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
         id_, _ = self._find(stream)
-        for number, data in self._database.rows("SELECT number, data FROM checkpoints WHERE stream = ?", [id_]):
-            assert isinstance(number, int)
-            assert isinstance(data, bytes)
-            return Checkpoint(number, data)
+        statement = f"SELECT number, data, {self._database.checksum} FROM checkpoints WHERE stream = ?"
+        for number, data, mark in self._database.rows(statement, [id_]):
+            return checked_checkpoint(stream, number, data, mark, self.url)
         return None
 
     async def trim(
@@ -136,7 +149,7 @@ class AsyncSqliteEventStore(PagedEventStore):
     async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
         with self._database.transaction():
             id_ = self._existing(stream)
-            ((fencing, by, left),) = self._leases(stream)
+            _, _, fencing, by, left = self._state(stream) or (0, 0, 0, "", 0.0)
             fencing += not lease_is_held(stream, owner, by=by, left=left)
             self._database.rows(
                 "UPDATE streams SET fencing = ?, owner = ?, expires = ?, seconds = ? WHERE id = ?",
@@ -162,11 +175,18 @@ class AsyncSqliteEventStore(PagedEventStore):
 
         A handle whose stream is gone stands for a stream that does not exist.
         """
-        for id_, number in self._database.rows("SELECT id, number FROM streams WHERE name = ?", [check_stream(stream)]):
-            assert isinstance(id_, int)
-            assert isinstance(number, int)
+        for row in self._database.rows("SELECT id, number FROM streams WHERE name = ?", [check_stream(stream)]):
+            id_, number = self._numbers(stream, *row)
             return (id_, number) if refers_to(stream, id_, number) else (0, 0)
         return 0, 0
+
+    def _numbers(self, stream: str, id_: Value, number: Value) -> tuple[int, int]:
+        if not isinstance(id_, int) or not isinstance(number, int):
+            raise StorageDamaged(
+                f"cannot read stream {str(stream)!r} in {self.url!r}: the number of its newest frame is {number!r:.60}"
+                f"; restore the file from a backup"
+            )
+        return id_, number
 
     def _existing(self, stream: str) -> int:
         """Return the id of the stream that has a name now; create the stream if there is none."""
@@ -177,17 +197,24 @@ class AsyncSqliteEventStore(PagedEventStore):
             id_, _ = self._find(name)
         return id_
 
-    def _check_fencing(self, stream: str, fencing: int | None) -> None:
-        for newest, owner, left in self._leases(stream):
-            check_fencing(stream, fencing, newest=newest, owner=owner, is_held=left > 0)
+    def _state(self, stream: str) -> tuple[int, int, int, str, float] | None:
+        """Return the id and the newest frame of a stream, the number of its newest lease, its owner and time left.
 
-    def _leases(self, stream: str) -> list[tuple[int, str, float]]:
-        """Return the number of the newest lease, its owner and how long it lasts; nothing for a new stream."""
-        found = self._database.rows("SELECT fencing, owner, expires, seconds FROM streams WHERE name = ?", [stream])
-        return [
-            (int(fencing or 0), str(owner), seconds_left(float(expires or 0), _float(seconds), time.time()))
-            for fencing, owner, expires, seconds in found
-        ]
+        The first two are zero for a handle whose stream is gone. Return `None` if there is no stream.
+        """
+        statement = "SELECT id, number, fencing, owner, expires, seconds FROM streams WHERE name = ?"
+        for id_, number, fencing, owner, expires, seconds in self._database.rows(statement, [check_stream(stream)]):
+            found = self._numbers(stream, id_, number)
+            try:
+                left = seconds_left(float(expires or 0), _float(seconds), time.time())
+                lease = int(fencing or 0), str(owner), left
+            except ValueError as error:
+                raise StorageDamaged(
+                    f"cannot read the lease of stream {str(stream)!r} in {self.url!r}: {error}; restore the file from "
+                    f"a backup"
+                ) from error
+            return (*(found if refers_to(stream, *found) else (0, 0)), *lease)
+        return None
 
     def _store_contents(self, id_: int, contents: Mapping[str, bytes]) -> None:
         rows = [(id_, digest, data) for digest, data in contents.items()]
