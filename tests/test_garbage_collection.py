@@ -35,3 +35,14 @@ def test_what_was_created_in_a_pause_is_not_collected_again_soon_after_it() -> N
     more = [[] for _ in range(VERY_MANY)]  # type: list[list[int]]
     assert gc.get_stats()[2]["collections"] == before
     assert len(made) > len(more)
+
+
+@pytest.mark.usefixtures("_nothing_frozen")
+def test_old_objects_are_not_visited_because_of_a_few_new_ones() -> None:
+    older = [[] for _ in range(9 * VERY_MANY)]  # type: list[list[int]]
+    gc.collect()
+    before = gc.get_stats()[2]["collections"]
+    with garbage_collection_paused():
+        made = [[] for _ in range(2 * VERY_MANY)]  # type: list[list[int]]
+    assert gc.get_stats()[2]["collections"] == before
+    assert len(older) > len(made)

@@ -132,10 +132,11 @@ def garbage_collection_paused() -> Generator[None]:
                 if count > VERY_MANY:
                     # A tuple without containers is tracked until a collection has visited it, and a tuple of such
                     # tuples until the next one. Done here rather than in a later call: the first full collection after
-                    # loading 1,000,000 records took 0.6 s. The second collection is a full one, as the collector would
-                    # otherwise soon start one: it does when a quarter of all objects are new to it.
+                    # loading 1,000,000 records took 0.6 s. The second collection is a full one if the collector would
+                    # soon start one otherwise: it does when the new objects are more than a quarter of the older ones.
                     gc.collect(0)
-                    gc.collect()
+                    new, older = (len(gc.get_objects(generation)) for generation in (1, 2))
+                    gc.collect(2 if 4 * new > older else 1)
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
