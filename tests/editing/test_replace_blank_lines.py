@@ -33,6 +33,8 @@ FITTED = [
         "}\nlast  \nnew\n",
         "a\n}\r\nlast  \r\nnew\r\nz\n",
     ),
+    ("a blank line that was removed does not stay", "a\nb  b\n\nc\nd\n", "a\nb b\n\nc\nd", "a\nb b\nd", "a\nb  b\nd\n"),
+    ("nor do several", "a  a\n\n\nb\nc\n", "a a\n\n\nb\nc\n", "a a\nc\n", "a  a\nc\n"),
     ("a form feed is no blank", "a = 'x'\n\nb\n", "a = \u2018x\u2019\n\nb\n", "a\n\nb\n\x0c\nc\n", "a\n\nb\n\x0c\nc\n"),
 ]
 

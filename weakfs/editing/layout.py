@@ -321,7 +321,7 @@ class _Place:
         elif lower and above is not None and len(given) == sum(_blanks(block, at) for at in (above + 1, here or 0)):
             rows = upper + lower
         elif here and len(given) == _blanks(block, here):
-            rows = lower or upper
+            rows = lower
         else:
             kept = (upper + lower)[: len(given)]
             indents = self.reindentation.indents
