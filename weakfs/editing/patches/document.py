@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.patches.line_search.equivalences import FOLDS
@@ -17,6 +18,15 @@ BYTE_ORDER_MARK = "\ufeff"
 MOST_TEXT_SEARCHES = 48
 
 
+class Placed(Protocol):
+    """A hunk and its place: the line (from 0) where it begins."""
+
+    @property
+    def at(self) -> int: ...
+    @property
+    def hunk(self) -> Hunk: ...
+
+
 class Document:
     """The lines of a text, without their `\\n` but with the `\\r` before it.
 
@@ -24,8 +34,8 @@ class Document:
     not part of the first line. If the text does not end with a newline, its last line gets the `\\r` of the line before
     it, so that another line can follow; `text` omits it, unless the text itself `ends_in_return`. If `has_returns` is
     false, there is no carriage return in any line. If lines were replaced by a single call, `pieces` are what it
-    replaced in the text that was `given`, without its byte order mark. `update_before` are the hunks
-    of the last update, and where they were.
+    replaced in the text that was `given`, without its byte order mark. `update_before` are the hunks of the last
+    update, and their places.
 
     The text is split when a line is first needed by itself: splitting takes a third of the time of a small patch, and
     lines that match exactly can be found and replaced in the text.
@@ -67,7 +77,7 @@ class Document:
         self._searches_left = MOST_TEXT_SEARCHES
         self.is_changed = False
         self.pieces: Iterable[TextPiece] | None = None
-        self.update_before: Sequence[tuple[int, Hunk]] = ()
+        self.update_before: Sequence[Placed] = ()
 
     @property
     def lines(self) -> list[str]:

@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from attrs import evolve
 
-from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
+from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document, Placed
 from weakfs.editing.patches.line_search.line_index import Run
 from weakfs.editing.patches.matching.anchors import Anchors
 from weakfs.editing.patches.matching.hunk_error import Misfit
@@ -37,14 +37,14 @@ def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, mos
     shows_mark = is_diff and any(_has_mark(hunk) for hunk in hunks)
     if shows_mark:
         document.show_mark()
-    earlier = () if takes_first else document.update_before
+    repeats = None if takes_first or not document.update_before else Repeats(document.update_before)
     try:
-        places = _places(document, _unmarked(document, hunks), takes_first, most_failures, Repeats(earlier))
+        places = _places(document, _unmarked(document, hunks), takes_first, most_failures, repeats)
         _change(document, places)
     finally:
         if shows_mark:
             document.hide_mark()
-    document.update_before = [(place.at, place.hunk) for place in places]
+    document.update_before = places
     return tuple(places)
 
 
@@ -54,12 +54,12 @@ class Repeats:
     An update in between may have undone what they changed, so the ones before it do not count.
     """
 
-    def __init__(self, earlier: Sequence[tuple[int, Hunk]]) -> None:
+    def __init__(self, earlier: Sequence[Placed]) -> None:
         # For the lines of a hunk: where their first change begins, where the hunk ends, and its line in the patch.
         self._known: dict[tuple[str, ...], list[tuple[int, int, int]]] = {}
         shift = 0
-        for first, hunk in sorted([(_first_change(at, hunk), hunk) for at, hunk in earlier], key=itemgetter(0)):
-            first += shift
+        for place in sorted(earlier, key=_first_change):
+            hunk, first = place.hunk, _first_change(place) + shift
             self._known.setdefault(hunk.lines, []).append((first, first + len(hunk.new), hunk.line))
             shift += len(hunk.new) - len(hunk.old)
 
@@ -68,15 +68,16 @@ class Repeats:
         known = self._known.get(place.hunk.lines)
         if known is None or not place.hunk.runs:
             return
-        first = _first_change(place.at, place.hunk)
+        first = _first_change(place)
         nearest = bisect_right(known, first, key=itemgetter(0)) - 1
         if nearest >= 0 and first <= known[nearest][1]:
             what = f"the hunk on line {known[nearest][2]} of the patch is the same, at the same place, and was applied"
             raise Misfit(f"{what} already; leave one of them out", is_all=True)
 
 
-def _first_change(at: int, hunk: Hunk) -> int:
-    return at + (hunk.runs[0][0] if hunk.runs else 0)
+def _first_change(place: Placed) -> int:
+    runs = place.hunk.runs
+    return place.at + (runs[0][0] if runs else 0)
 
 
 def _has_mark(hunk: Hunk) -> bool:
@@ -96,7 +97,7 @@ def _unmarked(document: Document, hunks: Sequence[Hunk]) -> Sequence[Hunk]:
 
 
 def _places(
-    document: Document, hunks: Sequence[Hunk], takes_first: bool, most_failures: int, repeats: Repeats
+    document: Document, hunks: Sequence[Hunk], takes_first: bool, most_failures: int, repeats: Repeats | None
 ) -> list[Place]:
     search = Search(document, Anchors(document, Outline(document)), takes_first)
     places: list[Place] = []
@@ -106,7 +107,8 @@ def _places(
         check_interrupted()
         try:
             place = reindented(document, search.place(hunk))
-            repeats.check(place)
+            if repeats is not None:
+                repeats.check(place)
             same = known.setdefault((place.at, place.hunk.lines), number)
             if same != number and not takes_first:
                 raise Misfit(f"hunk {same + 1} is the same, at the same place; leave one of them out", is_all=True)

@@ -106,7 +106,7 @@ class DiffLines:
 
     def _hunk(self) -> Hunk:
         start = self.at + 1
-        if is_combined(self.lines[self.at]):
+        if self.lines[self.at].startswith("@@@") and is_combined(self.lines[self.at]):
             raise malformed(start, COMBINED)
         found = RANGES.match(self.lines[self.at])
         heading = (self.lines[self.at][found.end() :] if found else _BARE.sub("", self.lines[self.at])).strip()

@@ -25,7 +25,10 @@ _NAMES = re.compile(r"Only in [^:]+: .+|Files .+ and .+ differ")
 
 def why_not_unified(lines: Sequence[str], at: int) -> str | None:
     """Return why the part of a diff that begins at a line cannot be applied; `None` if the line begins none. O(1)."""
-    line, below = lines[at].rstrip(), "".join(lines[at + 1 : at + 2]).rstrip()
+    line = lines[at].rstrip()
+    if not line:
+        return None
+    below = "".join(lines[at + 1 : at + 2]).rstrip()
     if line.startswith("***"):
         begins = line.startswith("*** ") and below.startswith("--- ") and _is_separator(lines, at + 2)
         return _CONTEXT if begins or (_is_separator(lines, at) and _CONTEXT_RANGE.fullmatch(below)) else None
