@@ -68,6 +68,20 @@ def test_the_refusal_of_a_patch_without_a_diff_says_what_it_is(patch: str, says:
 
 
 @pytest.mark.parametrize(
+    ("patch", "says"),
+    [
+        (CONTEXT, "it is a context diff; send a unified diff"),
+        (NORMAL.partition("\n")[2], "as diff writes it without options"),
+        (COMBINED, "a combined diff of a merge"),
+        ("diff -u a b\n" + DIFF, "apply it with patch_format='unified'"),
+    ],
+)
+def test_the_refusal_of_another_diff_in_place_of_a_v4a_patch_says_what_it_is(patch: str, says: str) -> None:
+    with pytest.raises(PatchParseError, match=says):
+        apply_patch(filesystem(a="a\n", x="p\n"), patch)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Only in new: x\n",

@@ -12,6 +12,7 @@ from weakfs.editing.patches.errors import NO_LINES, NO_MARK, PatchParseError, ma
 from weakfs.editing.patches.formats.diff_hunks import lacks_newline
 from weakfs.editing.patches.formats.diff_names import name_and_time, paths_of
 from weakfs.editing.patches.formats.envelope import BLANKS, unwrapped
+from weakfs.editing.patches.formats.other_diffs import why_not_unified
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
@@ -64,7 +65,9 @@ def _no_beginning(lines: list[str], at: int) -> PatchParseError:
     remedy = f"start it with {BEGIN!r}"
     if BEGIN in lines[at] and "\\n" in lines[at]:
         remedy += ", and write its line breaks as line breaks, not as \\n"
-    if lines[at].startswith(("diff -", "--- ", "Index: ", "@@ -")):
+    if (why := why_not_unified(lines, at)) is not None:
+        remedy = f"{why}, or {remedy}"
+    elif lines[at].startswith(("diff -", "--- ", "Index: ", "@@ -")):
         remedy = f"it looks like a unified diff: apply it with patch_format='unified', or {remedy}"
     if looks_like_search_replace("\n".join(lines)):
         remedy = f"these are SEARCH/REPLACE blocks: apply them with patch_format='search_replace', or {remedy}"
