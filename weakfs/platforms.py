@@ -90,7 +90,7 @@ def lock_unless_replaced(descriptor: int, path: str, *, follow: bool = False) ->
     it.
     """
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # pyright: ignore[reportOptionalMemberAccess]  # see above
         if os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=follow)):
             return True
     except FileNotFoundError:

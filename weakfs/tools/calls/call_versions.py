@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-
-from attrs import field
+from types import MappingProxyType
 
 from weakfs.class_decorators import define
 from weakfs.filesystem import Filesystem
@@ -16,6 +15,8 @@ from weakfs.tools.context import ToolContext
 from weakfs.tools.results import ToolResult
 from weakfs.tools.slices import FileSeen
 from weakfs.tools.tool import Tool
+
+NO_VERSIONS: Mapping[str, Version] = MappingProxyType({})
 
 
 @define(eq=False)
@@ -30,7 +31,7 @@ class CallVersions:
     seq: int = 0
     # The version that a read-only tool is about to read.
     _version: Version = None
-    _seen: dict[str, Version] = field(factory=dict[str, "Version"])
+    _seen: Mapping[str, Version] = NO_VERSIONS
 
     def check(self, tool: Tool, params: object, context: ToolContext) -> None:
         """Raise `StaleRead` or `UnreadFile` if the tool would overwrite what the caller has not seen."""
@@ -61,7 +62,7 @@ class CallVersions:
         """Add the file that a read-only tool has read."""
         path = getattr(result.value, "path", None)
         if tool.operation == "read" and isinstance(path, str) and path:
-            self._seen[path] = self._version
+            self._seen = {path: self._version}
 
     def add_changes(self, rows: Iterable[Row]) -> None:
         """Add the files that the call changed, given its records; what others changed is left out."""
