@@ -41,8 +41,6 @@ LOCKS = [
     "refs/weakfs-beside/{first}.lock",
     "objects/info/commit-graph.lock",
     "objects/info/commit-graphs/commit-graph-chain.lock",
-    "objects/pack/multi-pack-index.lock",
-    "objects/maintenance.lock",
 ]
 
 

@@ -12,8 +12,9 @@ from contextlib import suppress
 
 from weakfs.snapshots.store import atomic_files as disk
 
-# The directories of a repository with files that git locks, and the one where it does so at any depth.
-FOLDERS = ("", "objects", "objects/info", "objects/info/commit-graphs", "objects/pack")
+# The directories of a repository with files that our commands lock, and the one where they do so at any depth. Others
+# are locked only by users, perhaps for as long as `git maintenance` runs.
+FOLDERS = ("", "objects/info", "objects/info/commit-graphs")
 REFS = "refs"
 # A new version of this file is written beside its lock, and may not exist either.
 NEW = "packed-refs.new"
