@@ -146,3 +146,14 @@ def test_backslashes_in_the_names_of_a_diff_separate_directories() -> None:
     fs = filesystem(**{"src/a": "a\n"})
     apply_patch(fs, f"--- a\\src\\a\n+++ b\\src\\a\n{HUNK}", patch_format="unified")
     assert fs.read("src/a").content == "b\n"
+
+
+def test_diff_names_files_that_do_not_exist_below_the_directories_that_it_compares() -> None:
+    fs = filesystem(**{"is gone": "a\n", "d/kept": "a\n", "v2/other": "x\n"})
+    epoch, now = "1970-01-01 00:00:00.000000000 +0000", "2025-01-01 00:00:00.000000000 +0000"
+    added = f"diff -ruN v1/d/new v2/d/new\n--- v1/d/new\t{epoch}\n+++ v2/d/new\t{now}\n@@ -0,0 +1 @@\n+a\n"
+    changed = f"diff -ruN v1/d/kept v2/d/kept\n--- v1/d/kept\t{now}\n+++ v2/d/kept\t{now}\n{HUNK}"
+    deleted = f'--- "v1/is gone"\t{now}\n+++ "v2/is gone"\t{epoch}\n@@ -1 +0,0 @@\n-a\n'
+    apply_patch(fs, added + changed + deleted, patch_format="unified")
+    left = {entry.path: fs.read(entry.path).content for entry in fs.walk() if entry.is_file}
+    assert left == {"/d/new": "a\n", "/d/kept": "b\n", "/v2/other": "x\n"}

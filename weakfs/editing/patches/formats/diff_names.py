@@ -41,9 +41,13 @@ def name_and_time(text: str) -> tuple[str | None, bool]:
     """Parse the text after `---` or `+++`: the name, and whether the time or revision is that of a missing file."""
     if text.startswith('"'):
         found = _QUOTED.match(text)
-        return (None, False) if found is None else (_plain(found[1]), False)
+        return (None, False) if found is None else (_plain(found[1]), _is_of_none(text[found.end() :]))
     name, _, time = text.partition("\t")
-    return name.rstrip("\r"), _NEVER.fullmatch(time.strip()) is not None
+    return name.rstrip("\r"), _is_of_none(time)
+
+
+def _is_of_none(time: str) -> bool:
+    return _NEVER.fullmatch(time.strip()) is not None
 
 
 def both_names(text: str) -> tuple[str, str] | None:
@@ -81,3 +85,10 @@ def paths_of(old: str, new: str) -> tuple[str, str]:
     if prefixed or (new == NOTHING and old[:2] == "a/") or (old == NOTHING and new[:2] == "b/"):
         return (old if old == NOTHING else old[2:]), (new if new == NOTHING else new[2:])
     return old, new
+
+
+def without_compared_directories(old: str, new: str) -> tuple[str, str]:
+    """Remove the directories that diff -r compared from names that differ only in them, such as `v1/x` and `v2/x`."""
+    first, _, below = old.partition("/")
+    second, _, also_below = new.partition("/")
+    return (below, below) if below and below == also_below and first != second else (old, new)

@@ -10,7 +10,14 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.editing.patches.errors import malformed, quoted
 from weakfs.editing.patches.formats.diff_hunks import GIT, RANGES, DiffLines
-from weakfs.editing.patches.formats.diff_names import NOTHING, both_names, name_and_time, paths_of, unquoted
+from weakfs.editing.patches.formats.diff_names import (
+    NOTHING,
+    both_names,
+    name_and_time,
+    paths_of,
+    unquoted,
+    without_compared_directories,
+)
 from weakfs.editing.patches.formats.envelope import dedented
 from weakfs.editing.patches.formats.other_diffs import BINARY, SUBMODULE_CHANGED, why_no_diff, why_not_unified
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
@@ -197,6 +204,8 @@ class _Reader(DiffLines):
         if header.names is None:
             raise malformed(header.line, f"the names in {quoted(self.lines[header.line - 1])} cannot be told apart")
         old, new = paths_of(*header.names)
+        if (header.is_new or header.is_deleted) and not header.is_git:
+            old, new = without_compared_directories(old, new)
         if header.is_new:
             return self._added(header, new)
         if header.is_deleted:
