@@ -229,6 +229,50 @@ def test_a_replaced_file_can_be_opened_beside_a_session_that_used_the_old_one(tm
         assert InMemoryFilesystem(session).read("/b").content == "4"
 
 
+def write_numbers(session: Session, numbers: range) -> None:
+    files = InMemoryFilesystem(session)
+    for number in numbers:
+        files.write(f"/{number}", f"{number}\n" * 100)
+
+
+def test_nothing_is_stored_in_a_file_over_which_an_older_copy_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    session = Session.open(f"sqlite:{path}", "s")
+    write_numbers(session, range(20))
+    copied(path)
+    write_numbers(session, range(20, 60))
+    session.flush()
+    before = session.to_bytes()
+
+    shutil.copyfile(f"{path}.copy", path)
+
+    for change in (lambda: write_numbers(session, range(60, 61)), lambda: session.compact(keep=0)):
+        with pytest.raises(StorageDamaged, match=r"an older file was written over it while it was open; close it in"):
+            change()
+        assert session.to_bytes() == before
+    session.close()
+    with Session.open(f"sqlite:{path}", "s") as session:
+        assert len(session.records) == 20
+
+
+def test_a_file_may_be_vacuumed_while_a_session_is_open(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with Session.open(f"sqlite:{path}", "s") as session:
+        with Session.open(f"sqlite:{path}", "large") as large:
+            write_numbers(large, range(60))
+        write_numbers(session, range(5))
+        Session.delete(f"sqlite:{path}", "large")
+        session.flush()
+        size = path.stat().st_size
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("VACUUM")
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        assert path.stat().st_size < size
+        write_numbers(session, range(5, 10))
+    with Session.open(f"sqlite:{path}", "s") as session:
+        assert len(session.records) == 10
+
+
 def test_a_storage_finds_its_file_after_a_change_of_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from errno import ENOSPC
 from urllib.parse import quote
 
@@ -34,6 +34,8 @@ CREATE TABLE IF NOT EXISTS checkpoints (
 ADDED = {"streams": "seconds REAL", "frames": "checksum INTEGER", "checkpoints": "checksum TEXT"}
 # The version of the schema, in the header of the file. Since version 2, frames and checkpoints have checksums.
 VERSION = 2
+# What every append changes.
+_NUMBERS = "SELECT id, number FROM streams ORDER BY id"
 # How long to wait for another process's transaction, in seconds.
 BUSY = 60.0
 
@@ -50,7 +52,9 @@ class Database:
         # The column with checksums, or what stands for it in a file of version 1 that cannot be written.
         self.checksum = "checksum"
         # A file that exists is identified before it is opened; one that is created can only be identified afterwards.
-        self._identity = self._found()
+        self._identity = _identity(self._status())
+        # The size of the file when it was last seen. It does not shrink, unless it is vacuumed.
+        self._size = 0
         is_read_only = path != ":memory:" and os.path.isfile(path) and not os.access(path, os.W_OK)
         name = f"file:{quote(os.path.abspath(path))}?mode=ro" if is_read_only else path
         with self._errors():
@@ -64,7 +68,7 @@ class Database:
                 with self._errors():
                     self._use_write_ahead_log()
                     self._connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
-            self._identity = self._identity or self._found()
+            self._identity = self._identity or _identity(self._status())
             if not is_read_only:
                 self._make_schema()
         except BaseException:
@@ -146,25 +150,48 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
 
-    def _found(self) -> tuple[int, int] | None:
-        """Return what identifies the file that has the path now; `None` if there is none, or the data is in memory."""
+    def _status(self) -> os.stat_result | None:
+        """Return the status of the file that has the path now; `None` if there is none, or the data is in memory."""
         try:
-            found = None if self._file is None else os.stat(self._file)
+            return None if self._file is None else os.stat(self._file)
         except OSError:
             return None
-        return None if found is None else (found.st_dev, found.st_ino)
 
     def _check_usable(self) -> None:
         """Raise `StorageError` if the connection was closed, or would use a file that is no longer at the path.
 
-        SQLite would go on writing to that file, which nobody else can open.
+        SQLite would go on writing to that file, which nobody else can open. In a transaction, also raise
+        `StorageDamaged` if an older copy was written over the file.
         """
         if self._is_closed:
             raise StorageError(f"cannot use {self.path!r}: it was closed; open it again")
         check_process(self._process, self.path)
-        if self._found() != self._identity:
+        status = self._status()
+        if _identity(status) != self._identity:
             raise StorageError(
                 f"cannot use {self.path!r}: the file was removed or replaced while it was open; open it again"
+            )
+        if status is not None and status.st_size != self._size:
+            if status.st_size < self._size:
+                if not self._connection.in_transaction:
+                    return
+                self._check_overwritten()
+            self._size = status.st_size
+
+    def _check_overwritten(self) -> None:
+        """Raise `StorageDamaged` if the file does not hold what this connection reads. Called inside a transaction.
+
+        The file has shrunk: it was vacuumed, or an older copy was written over it. SQLite does not notice the latter,
+        since the newest pages are in its cache and in the write-ahead log. Therefore another connection looks.
+        """
+        assert self._file is not None
+        with self._errors(), closing(sqlite3.connect(self._file, timeout=BUSY)) as other:
+            is_same = other.execute(_NUMBERS).fetchall() == self._connection.execute(_NUMBERS).fetchall()
+            found = str(other.execute("PRAGMA quick_check(1)").fetchone()[0])
+        if found != "ok" or not is_same:
+            raise StorageDamaged(
+                f"cannot use {self.path!r}: an older file was written over it while it was open; close it in all "
+                f"programs, and restore it from a backup"
             )
 
     def rows(self, statement: str, parameters: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
@@ -200,6 +227,11 @@ class Database:
                     self._connection.execute("ROLLBACK")
                 raise
 
+    def flush(self) -> None:
+        """Copy the write-ahead log into the file, which syncs both."""
+        self.rows("PRAGMA wal_checkpoint(FULL)")
+        self._check_usable()
+
     def check(self) -> None:
         """Read the whole file. Raises `StorageDamaged` if its pages, tables and indexes contradict each other."""
         found = [str(one) for (one,) in self.rows("PRAGMA integrity_check(1)")]
@@ -212,3 +244,7 @@ class Database:
             self._is_closed = True
             if self._process == os.getpid():
                 self._connection.close()
+
+
+def _identity(status: os.stat_result | None) -> tuple[int, int] | None:
+    return None if status is None else (status.st_dev, status.st_ino)

@@ -164,8 +164,7 @@ class AsyncSqliteEventStore(PagedEventStore):
         )
 
     async def flush(self) -> None:
-        """Copy the write-ahead log into the file, which syncs both."""
-        self._database.rows("PRAGMA wal_checkpoint(FULL)")
+        self._database.flush()
 
     async def close(self) -> None:
         self._database.close()
