@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 @click.option(
     "--sandbox",
     type=click.Choice(["required", "auto", "off"]),
-    help="Run shell commands: only in a sandbox, in a sandbox if available, or with all your rights.  [default: off]",
+    help="Run shell commands: only in a sandbox, in a sandbox if available, or with all your privileges.  "
+    "[default: do not run them]",
 )
 @click.option("--save", metavar="FILE", type=click.Path(), help="Save the session to this file.")
 @click.option("--embed", is_flag=True, help="Save everything in that one file, without sidecar files.")
