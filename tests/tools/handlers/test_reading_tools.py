@@ -182,6 +182,15 @@ def test_reading_bytes_past_the_end_says_so(toolset: Toolset) -> None:
     result = toolset.call("read_file", {"path": "/src/app.py", "offset_bytes": 99})
 
     assert result.message == "[/src/app.py has 14 bytes and byte 99 is past its end]"
+    assert result.summary_text == "/src/app.py has 14 bytes and byte 99 is past its end"
+
+
+def test_reading_bytes_of_an_empty_file_says_that_it_is_empty(toolset: Toolset) -> None:
+    toolset.call("write_file", {"path": "/empty", "content": ""})
+    result = toolset.call("read_file", {"path": "/empty", "offset_bytes": 0})
+
+    assert result.message == "[/empty is empty]"
+    assert result.summary_text == "/empty is empty"
 
 
 def test_lines_and_bytes_cannot_be_selected_together(toolset: Toolset) -> None:

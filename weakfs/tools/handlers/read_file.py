@@ -222,13 +222,17 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     count = len(found.content) if text is None else len(text.encode())
     stop = found.offset + count
     if stop < found.size_bytes and not count:
-        note = f"[Read no part of {found.path}: none of its bytes may be read]"
-    elif stop < found.size_bytes:
-        note = f"[bytes {found.offset} to {stop} of {found.size_bytes}; continue with offset_bytes={stop}]"
+        summary = f"Read no part of {found.path}: none of its bytes may be read"
+        note = f"[{summary}]"
+    elif not found.size_bytes:
+        summary, note = f"{found.path} is empty", f"[{found.path} is empty]"
     elif not count:
-        note = f"[{found.path} has {plural(found.size_bytes, 'byte')} and byte {found.offset} is past its end]"
+        summary = f"{found.path} has {plural(found.size_bytes, 'byte')} and byte {found.offset} is past its end"
+        note = f"[{summary}]"
     else:
-        note = ""
+        part = f"bytes {found.offset} to {stop} of {found.size_bytes}"
+        summary = f"Read {found.path} ({part})"
+        note = f"[{part}; continue with offset_bytes={stop}]" if stop < found.size_bytes else ""
     kept = kept_as_blob(content, params.output_mode, context, "read", paths=(found.path,))
     receipt = ReadFileReceipt(
         path=found.path,
@@ -237,7 +241,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
         size_bytes=found.size_bytes,
         offset_bytes=found.offset,
         read_bytes=count,
-        summary_text=summarize(f"Read {found.path} (bytes {found.offset} to {stop} of {found.size_bytes})"),
+        summary_text=summarize(summary),
     )
     if kept is not None:
         return answer(receipt, shown(kept, f"read parts of {found.path} with offset_bytes and max_bytes"))
