@@ -136,6 +136,17 @@ def test_an_edit_whose_text_is_not_in_the_rebuilt_file_is_not_checked(imported: 
     assert done.agreements == [("agreed", "exactly"), *[("not_checked", "not_at_all")] * 2]
 
 
+def test_an_edit_that_does_not_fit_its_recorded_original_is_not_checked(imported: Import) -> None:
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string="two", new_string="three"),
+        answer("1", edited("a", "one\n", "two", "three")),
+    )
+
+    assert done.agreements == [("not_checked", "not_at_all")]
+    assert done.verdicts[0].detail == "what the file held after the call is not recorded"
+    assert done.text("/a") == "one\n"
+
+
 def test_an_edit_with_an_empty_old_string_creates_the_file(imported: Import) -> None:
     done = imported(
         use("1", "Edit", file_path=f"{ROOT}/a", old_string="", new_string="new\n"),
@@ -263,6 +274,21 @@ def test_a_recorded_failure_that_would_succeed_here_is_reported_and_changes_noth
 
     assert done.agreements == [("agreed", "exactly"), ("ours_succeeded", "rebuilt")]
     assert done.text("/a") == "def f():\n        return 1\n"
+
+
+def test_an_answer_recorded_as_an_error_is_a_failure_also_without_is_error(imported: Import) -> None:
+    path = f"{ROOT}/a"
+    error = "<tool_use_error>String to replace not found in file.</tool_use_error>"
+    failed = answer("2", f"Error: {error}", error)
+    del failed["message"]["content"][0]["is_error"]
+    done = imported(
+        *called("1", "Write", file_path=path, content="one\n"),
+        use("2", "Edit", file_path=path, old_string="two", new_string="three"),
+        failed,
+    )
+
+    assert done.agreements == [("agreed", "exactly"), ("agreed", "rebuilt")]
+    assert (done.verdicts[1].recorded_success, done.verdicts[1].recorded_error) == (False, error)
 
 
 def test_a_recorded_failure_unexplained_by_the_known_text_is_not_checked(imported: Import) -> None:

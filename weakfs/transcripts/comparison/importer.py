@@ -165,7 +165,8 @@ class Importer:
                 return verdict
             if step.tool != "read_file":
                 self.world.settle(wanted)
-            return self._verdict(step, "not_checked", detail="what the file held before is not recorded")
+            when = "before" if UNKNOWN in before.values() else "after the call"
+            return self._verdict(step, "not_checked", detail=f"what the file held {when} is not recorded")
         self._prepare(step, before, wanted)
         arguments = step.arguments
         if step.succeeded and step.arguments_for is not None:

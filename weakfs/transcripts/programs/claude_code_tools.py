@@ -73,9 +73,8 @@ def succeeded(recorded: Recorded) -> bool | None:
     call = recorded.call
     if not call.is_answered:
         return None
-    if call.recorded_error is not None:
-        return not call.recorded_error
-    return not (isinstance(call.result, str) and call.result.startswith("Error"))
+    # An answer may lack `is_error` although its outcome is an error.
+    return not call.recorded_error and not (isinstance(call.result, str) and call.result.startswith("Error: "))
 
 
 def _before_failure(recorded: Recorded) -> Text:
