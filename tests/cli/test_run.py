@@ -124,6 +124,8 @@ def test_a_call_with_unreadable_arguments_is_recorded_as_failed(run: Run, tmp_pa
     assert "invalid_arguments: the arguments are not JSON" in done.lines[1]
     calls = Session.load(tmp_path / "s.json")[ToolCall].all()
     assert [one.status for one in calls].count("error") == 7
+    summaries = [one["summary"] for one in run("run", transcript, "--json").objects if one["type"] == "call"]
+    assert summaries[0].startswith("the arguments are not JSON")
 
 
 def test_files_that_a_mount_skips_are_named(run: Run, tmp_path: Path) -> None:

@@ -49,6 +49,13 @@ def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
     return _JsonLines(out) if as_json else _Lines(out, len(str(calls)))
 
 
+def _summary(call: TranscriptCall, result: ToolResult[object]) -> str:
+    # The transcript reader knows why the arguments are unreadable; the tool only knows that they are missing.
+    if call.problem is not None and result.error_code == "invalid_arguments":
+        return call.problem
+    return result.summary_text
+
+
 @define
 class _Lines:
     """A reporter that prints one line per call, with errors below it."""
@@ -81,9 +88,7 @@ class _Lines:
         tool, target, summary = f"  {shown(call.tool):<10}  ", target_of(call.arguments), shown(result.summary_text)
         if not result.success:
             self.out.line(head, (mark, style), f"{tool}{target}".rstrip())
-            # The transcript reader knows why the arguments are unreadable; the tool only knows that they are missing.
-            unread = call.problem if result.error_code == "invalid_arguments" else None
-            self.below(f"{result.error_code}: {shown(unread) if unread else summary}")
+            self.below(f"{result.error_code}: {shown(_summary(call, result))}")
             return
         text = summary if target in summary else f"{target}: {summary}"
         if self.out.fits(head + mark + tool + text):
@@ -171,7 +176,7 @@ class _JsonLines:
         self.out.record(type="skipped", line=skipped.line, reason=skipped.reason, **file_field(skipped.file))
 
     def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None:
-        self._call_ended(number, call, result.success, result.status, result.error_code, result.summary_text)
+        self._call_ended(number, call, result.success, result.status, result.error_code, _summary(call, result))
 
     def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
         self.out.record(**comparison_fields(number, call, verdict))
