@@ -75,3 +75,29 @@ def test_a_session_continues_after_a_failed_compaction(operation: str, turn: int
         with Session.open(store, "s") as other:
             assert other.to_bytes() == session.to_bytes()
         fill(session)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data.replace(b'"', b"'", 1), lambda data: b" " + data])
+def test_a_compaction_deletes_nothing_because_of_a_damaged_document(damage: Callable[[bytes], bytes]) -> None:
+    """The documents of old states say which contents are needed; one that is damaged may name others."""
+    store = MemoryStreams()
+    session = Session.open(store, "s")
+    fill(session)
+    session.checkpoint()
+    fill(session)
+    contents = store._streams["s"].contents
+    documents = {digest: data for digest, data in contents.items() if data.startswith(b"{")}
+    assert documents
+    contents |= {digest: damage(data) for digest, data in documents.items()}
+    kept = set(contents)
+
+    session.compact(keep=5)
+
+    assert contents.keys() >= kept
+    contents |= documents
+    InMemoryFilesystem(session).write("/more", "1")
+    again = Session.open(store, "s")
+    assert again.to_bytes() == session.to_bytes()
+    for snapshot in again.snapshots:
+        again.rollback(snapshot)
+        InMemoryFilesystem(again).export_bytes()

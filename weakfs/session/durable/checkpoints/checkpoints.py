@@ -235,7 +235,8 @@ class Checkpointing:
         """Make the document of a frame the newest checkpoint, and trim history that nothing needs any more.
 
         The frame is stored and has replaced the timeline `before`. Its document is enough to open the session, so
-        errors of the storage are only logged: a later checkpoint or compaction makes up for what they prevented.
+        errors of the storage and damage in it are only logged: a later checkpoint or compaction makes up for what they
+        prevented.
         """
         from weakfs.session.durable.checkpoints.trim_stream import trim
 
@@ -253,7 +254,7 @@ class Checkpointing:
                 gone += [digest for head in last.heads.values() for _, digest in head.chunks]
                 trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
             self.states.entries = list(written.states)
-        except StorageError as error:
+        except (StorageError, SessionFileError) as error:
             logger.warning(
                 "the history of session %r was replaced, but its checkpoint or its old frames were not: %s; a later "
                 "checkpoint or compaction will do that",
