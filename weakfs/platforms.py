@@ -62,9 +62,12 @@ def open_regular_file(path: str, *, follow: bool = False) -> int:
     `follow`, for a link.
     """
     descriptor = os.open(path, os.O_RDONLY | O_CLOEXEC | O_BINARY | O_NONBLOCK | (0 if follow else O_NOFOLLOW))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(EINVAL, "it is not a regular file", path)
+    except BaseException:
         os.close(descriptor)
-        raise OSError(EINVAL, "it is not a regular file", path)
+        raise
     return descriptor
 
 

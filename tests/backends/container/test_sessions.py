@@ -221,7 +221,8 @@ def test_a_section_has_the_tools_and_the_files_of_a_container(podman: Podman, tm
     session = Session()
     with PodmanSection(session=session, image=IMAGE, store=tmp_path, runtime=podman) as section:
         prompt = Prompt(sections=[section])
-        assert "run in `/workspace`. There is no network access." in prompt.render().text
+        text = " ".join(prompt.render().text.split())
+        assert "Commands run in `/workspace`, and relative paths start there. There is no network access." in text
         done = dispatch_tool_call(prompt, "write_file", {"path": "a.txt", "content": "hello\n"}, session=session)
         assert done.success
         done = dispatch_tool_call(prompt, "shell", {"command": "cat a.txt; rm a.txt"}, session=session)

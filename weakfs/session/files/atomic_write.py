@@ -123,13 +123,16 @@ def _locked(temporary: str) -> int:
     while True:
         flags = os.O_WRONLY | os.O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o666)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(
+                    errno.EINVAL,
+                    "cannot save: the name of the temporary file is taken by something else; remove it",
+                    temporary,
+                )
+        except BaseException:
             os.close(descriptor)
-            raise OSError(
-                errno.EINVAL,
-                "cannot save: the name of the temporary file is taken by something else; remove it",
-                temporary,
-            )
+            raise
         if lock_unless_replaced(descriptor, temporary):
             return descriptor
 
