@@ -257,6 +257,19 @@ def test_compacting_a_session_with_a_damaged_frame_changes_nothing(filled: Store
     assert damages(filled.url) == []
 
 
+def test_a_session_that_is_open_replaces_a_damaged_checkpoint(filled: StoredRows) -> None:
+    with Session.open(filled.url) as session:
+        checkpoint = filled.checkpoint()
+        filled.set_checkpoint(checkpoint._replace(data=flipped(checkpoint.data, random.Random(2))))
+        with pytest.raises(StorageDamaged, match="its checksum does not match"):
+            Session.open(filled.url)
+        InMemoryFilesystem(session).write("/new", "new")
+        session.checkpoint()
+        right = session.to_bytes()
+    assert filled.checkpoint().number == FRAMES + 1
+    assert (state(filled.url), damages(filled.url)) == (right, [])
+
+
 @pytest.mark.slow
 def test_no_flipped_bit_of_a_sqlite_file_goes_unnoticed(tmp_path: Path) -> None:
     """What is read is the same, or an error is raised. That includes a session that is no longer found."""

@@ -38,7 +38,7 @@ from weakfs.session.slices.event_reducers import Rules
 from weakfs.session.slices.log import Log
 from weakfs.session.slices.table import Table
 from weakfs.session.stored_state import SessionTrunk
-from weakfs.storage.errors import StorageError
+from weakfs.storage.errors import StorageDamaged, StorageError
 from weakfs.storage.event_store import Checkpoint, EventStore
 
 # A checkpoint is due when the frames since the last one take up at least `LEAST` bytes, and `FACTOR` times its size.
@@ -179,7 +179,11 @@ class Checkpointing:
         return written
 
     def _put_checkpoint(self, checkpoint: Checkpoint, copies: set[str]) -> None:
-        before = self.store.get_checkpoint(self.stream)
+        try:
+            before = self.store.get_checkpoint(self.stream)
+        except StorageDamaged:
+            # The engine keeps the one with the higher number. The copies of a damaged one stay.
+            before = None
         old = copies_of(document_of(before.data, "checkpoint").get("blobs", ())) if before is not None else set[str]()
         if before is not None and before.number > checkpoint.number:
             # Another writer was faster.
