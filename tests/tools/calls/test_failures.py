@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from typing import Any
 
@@ -151,6 +152,47 @@ def test_a_handler_that_raises_stop_iteration_is_undone_recorded_and_raised() ->
     assert fs.tree() is before
     assert not session.in_transaction
     assert [call.error_code for call in session[ToolCalls].all()] == ["internal_error"]
+
+
+def test_a_handler_that_raises_generator_exit_is_undone_at_once_recorded_and_raised() -> None:
+    session = Session(session_id="s")
+    fs = populate(session)
+    # The traceback of an exception that somebody keeps must not keep the transaction open.
+    error = GeneratorExit("left")
+
+    def leave(params: Empty, *, context: ToolContext) -> ToolResult[None]:
+        fs.write("/new", "")
+        raise error
+
+    toolset = Toolset(session, fs, tools=[Tool("leave", "For tests.", Empty, leave)])
+    before = fs.tree()
+
+    with pytest.raises(GeneratorExit, match="left"):
+        toolset.call("leave", {})
+
+    assert fs.tree() is before
+    assert not session.in_transaction
+    assert [call.error_code for call in session[ToolCalls].all()] == ["internal_error"]
+
+
+def test_a_call_whose_coroutine_is_closed_is_undone_at_once_and_recorded() -> None:
+    session = Session(session_id="s")
+    fs = populate(session)
+
+    async def wait(params: Empty, *, context: ToolContext) -> ToolResult[None]:
+        fs.write("/new", "")
+        await asyncio.sleep(0)
+        raise AssertionError("the coroutine was resumed")
+
+    call = Toolset(session, fs, tools=[Tool("wait", "For tests.", Empty, wait)]).acall("wait", {})
+    before = fs.tree()
+
+    call.send(None)
+    call.close()
+
+    assert fs.tree() is before
+    assert not session.in_transaction
+    assert [done.error_code for done in session[ToolCalls].all()] == ["internal_error"]
 
 
 @pytest.mark.parametrize(

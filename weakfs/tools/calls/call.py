@@ -125,14 +125,18 @@ class Call:
                     result = self._ended((yield self._handle, self._ahandle))
                     if self._block is not None:
                         yield self._end_of(self._block, None)
-                except GeneratorExit:
-                    # The generator was closed, and nothing can be awaited any more.
-                    raise
+                except GeneratorExit as error:
+                    # The handler raised it, or its coroutine was closed: nothing can be awaited any more.
+                    if self.session._awaits_commits:
+                        raise
+                    result = run(self._undo(error))
                 except BaseException as error:
                     result = yield from self._undo(error)
             if not result.success:
                 result = self._shown_to_policy(result)
-        except GeneratorExit:
+        except GeneratorExit as error:
+            if not self.session._awaits_commits:
+                run(self._write_down_fault(error))
             raise
         except BaseException as error:
             yield from self._write_down_fault(error)
