@@ -22,6 +22,7 @@ from tests.sampling import stride
 from weakfs import HostFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.snapshots import Store
+from weakfs.snapshots.git import lock_files
 
 # With the default, data is written before the names of new files; with the other one, in any order.
 ORDERS = {"ordered": "loop", "writeback": "loop,data=writeback,nodelalloc"}
@@ -92,8 +93,10 @@ def disk(tmp_path: Path) -> Disk:
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("kind", ["tree", "git", "tar"])
 def test_reported_snapshots_survive_a_power_failure_at_any_call(
-    tmp_path: Path, disk: Disk, kind: SnapshotKind, order: str
+    tmp_path: Path, disk: Disk, kind: SnapshotKind, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The machine has been off for longer than that.
+    monkeypatch.setattr(lock_files, "YOUNG", 0)
     root = make_root(tmp_path / "root")
     with mounted(disk.file, tmp_path / "mounted", ORDERS[order]):
         work(HostFilesystem(root, store=tmp_path / "mounted" / "store", snapshots=kind), root, disk)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -28,6 +29,7 @@ from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import FileTree, walk
 from weakfs.session.blobs.blob import digest_of
 from weakfs.snapshots import Scan, Store
+from weakfs.snapshots.git import lock_files
 
 TOP = Path(__file__).parents[2]
 
@@ -393,3 +395,24 @@ def test_locks_are_not_removed_while_another_git_of_ours_is_at_work_or_while_the
     os.utime(lock, (0, 0))
     files.snapshot()
     assert not lock.exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
+@pytest.mark.parametrize("is_dead", [True, False])
+def test_a_compaction_waits_for_a_young_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_dead: bool) -> None:
+    files = HostFilesystem(make_root(tmp_path / "root"), store=tmp_path / "store", snapshots="git")
+    files.snapshot()
+    lock = tmp_path / "store" / "git" / "objects" / "info" / "commit-graph.lock"
+    lock.write_bytes(b"")
+
+    def time_passes(_: float) -> None:
+        if is_dead:
+            os.utime(lock, (0, 0))
+        else:
+            lock.unlink()
+
+    monkeypatch.setattr(lock_files, "time", SimpleNamespace(time=time.time, monotonic=lambda: 0, sleep=time_passes))
+    files.store.compact()
+
+    assert not lock.exists()
+    assert files.store.verify() == {}

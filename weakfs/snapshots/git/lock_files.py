@@ -20,15 +20,34 @@ REFS = "refs"
 NEW = "packed-refs.new"
 # Locks that are younger (in seconds) may be those of a user's git; our own commands wait as long for them.
 YOUNG = 10
+# The pause between two looks at a young lock, in seconds.
+PAUSE = 0.05
 
 
 def remove_dead_locks(repository: str) -> None:
     """Remove the lock files in a repository of a git that has ended. No git of ours may be working there."""
     for path in _lock_files(repository):
         with suppress(FileNotFoundError):
-            # A lock from the future is old as well: the clock has been set back since.
-            if abs(time.time() - os.lstat(path).st_mtime) > YOUNG:
+            if not _is_young(path):
                 os.unlink(path)
+
+
+def wait_for_young_locks(repository: str) -> None:
+    """Wait until all lock files are gone or old, but not much longer than `YOUNG` seconds.
+
+    `git gc` does not wait for locks. If a user's git takes new ones all the time, it fails.
+    """
+    end = time.monotonic() + YOUNG + PAUSE
+    while any(map(_is_young, _lock_files(repository))) and time.monotonic() < end:
+        time.sleep(PAUSE)
+
+
+def _is_young(path: str) -> bool:
+    try:
+        # A lock from the future is old as well: the clock has been set back since.
+        return abs(time.time() - os.lstat(path).st_mtime) <= YOUNG
+    except FileNotFoundError:
+        return False
 
 
 def _lock_files(repository: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from weakfs.snapshots.errors import StoreDamaged
 from weakfs.snapshots.git.cat_file import GitReader
 from weakfs.snapshots.git.command import initialize, run, writing
 from weakfs.snapshots.git.fast_import import FastImport, remove_leftovers
-from weakfs.snapshots.git.lock_files import remove_dead_locks
+from weakfs.snapshots.git.lock_files import remove_dead_locks, wait_for_young_locks
 from weakfs.snapshots.git.private_git_dir import READER, check_objects, private_git_dir, temporary_git_dir
 from weakfs.snapshots.store import atomic_files as disk
 
@@ -203,6 +203,7 @@ class GitRepository:
             finally:
                 stream.abandon()
             self.add_refs({KEPT_REF: commit})
+        wait_for_young_locks(self.path)
         with self._changing(lock) as git:
             # Packed before the loose ones are removed, so that a power failure loses none.
             git("pack-refs", "--all", "--no-prune")
