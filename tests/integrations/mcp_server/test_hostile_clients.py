@@ -25,7 +25,8 @@ class RawClient:
         self.process = process
         self._answers: Queue[dict[str, Any] | None] = Queue()
         self._kept: list[dict[str, Any]] = []
-        Thread(target=self._read, daemon=True).start()
+        self.reader = Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -74,6 +75,8 @@ def connected(*arguments: str) -> Iterator[RawClient]:
         finally:
             if process.poll() is None:
                 process.kill()
+            # The stream must not be closed while it is read.
+            client.reader.join()
 
 
 JUNK = [
