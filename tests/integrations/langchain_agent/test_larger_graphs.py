@@ -38,14 +38,19 @@ def write(path: str, text: str = "1") -> Turn:
     return [("write_file", {"path": path, "content": text})]
 
 
-def agent(toolset: Toolset, *turns: Turn, tools: tuple[Any, ...] = ()) -> Any:
-    """Return an agent whose model makes these turns, and then ends each run with an answer."""
+def agent(toolset: Toolset, *turns: Turn, tools: tuple[Any, ...] = (), middleware: Any = None) -> Any:
+    """Return an agent whose model makes these turns, and then ends each run with an answer.
+
+    Agents that run side by side need the same middleware, so that their calls take turns.
+    """
     from langchain.agents import create_agent
 
     from weakfs.integrations.langchain import SessionMiddleware, structured_tools
 
     return create_agent(
-        scripted_model(*turns), [*structured_tools(toolset), *tools], middleware=[SessionMiddleware(toolset)]
+        scripted_model(*turns),
+        [*structured_tools(toolset), *tools],
+        middleware=[middleware or SessionMiddleware(toolset)],
     )
 
 
@@ -187,13 +192,19 @@ def test_resuming_an_interrupted_agent_keeps_its_changes(toolset: Toolset, is_as
     from langchain_core.tools import tool
     from langgraph.types import Command, interrupt
 
+    from weakfs.integrations.langchain import SessionMiddleware
+
     @tool
     def ask() -> str:
         """Ask a person."""
         return str(interrupt("may I?"))
 
     turns: list[Turn] = [write("/before"), [("ask", {})], write("/after"), []]
-    nodes = {"a": agent(toolset, *turns, tools=(ask,)), "b": agent(toolset, *rounds(9, "/b"))}
+    shared = SessionMiddleware(toolset)
+    nodes = {
+        "a": agent(toolset, *turns, tools=(ask,), middleware=shared),
+        "b": agent(toolset, *rounds(9, "/b"), middleware=shared),
+    }
     graph = Graph(toolset, nodes, saver, is_async=is_async, side_by_side=True)
     graph.run("go")
     assert graph.shown.keys() == {"/before", "/b0"}
