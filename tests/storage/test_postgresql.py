@@ -93,6 +93,27 @@ def test_tables_of_a_newer_version_are_refused(postgresql_server: Server) -> Non
         storage.open(url)
 
 
+def test_tables_of_an_earlier_version_are_completed_beside_readers(postgresql_server: Server) -> None:
+    """Whoever completes them must hold the lock of one table at a time: a reader may use them in another order."""
+    url = f"{postgresql_server.url}&schema=earlier"
+    storage.open(url).close()
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'earlier.checkpoints'::regclass"
+    with (
+        psycopg.connect(postgresql_server.url, autocommit=True) as other,
+        psycopg.connect(postgresql_server.url) as reader,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        other.execute("ALTER TABLE earlier.streams DROP COLUMN seconds")
+        other.execute("ALTER TABLE earlier.checkpoints DROP COLUMN checksum")
+        reader.execute("SELECT FROM earlier.checkpoints")
+        opened = pool.submit(storage.open, url)
+        while not other.execute(waiting).fetchone()[0]:
+            time.sleep(0.01)
+        reader.execute("SELECT FROM earlier.streams")
+        reader.commit()
+        opened.result().close()
+
+
 def test_an_append_that_fails_midway_changes_nothing(postgresql_server: Server) -> None:
     url = f"{postgresql_server.url}&schema=failing"
     store = storage.open_event_store(url)

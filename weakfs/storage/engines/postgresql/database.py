@@ -24,7 +24,6 @@ Row = tuple[object, ...]
 Statement = tuple[str, Sequence[Parameter]]
 
 VERSION = 1
-# Also completes the tables of earlier versions, which can still use them.
 SCHEMA = """
 SELECT pg_advisory_xact_lock(8390880602711483);
 CREATE SCHEMA IF NOT EXISTS {schema};
@@ -44,11 +43,15 @@ CREATE TABLE IF NOT EXISTS {schema}.contents (
     stream bigint NOT NULL, digest text NOT NULL, data bytea NOT NULL, PRIMARY KEY (stream, digest));
 CREATE TABLE IF NOT EXISTS {schema}.checkpoints (
     stream bigint PRIMARY KEY, number bigint NOT NULL, data bytea NOT NULL, checksum text);
-ALTER TABLE {schema}.streams ADD COLUMN IF NOT EXISTS seconds float8;
-ALTER TABLE {schema}.frames ADD COLUMN IF NOT EXISTS checksum bigint;
-ALTER TABLE {schema}.checkpoints ADD COLUMN IF NOT EXISTS checksum text;
 INSERT INTO {schema}.format VALUES (1) ON CONFLICT DO NOTHING;
 """
+# The columns that tables of earlier versions lack, the newest last; these versions can still use them. Each is a
+# transaction of its own: whoever holds one of these locks and waits for another one deadlocks with readers.
+COLUMNS = (
+    "ALTER TABLE {schema}.streams ADD COLUMN IF NOT EXISTS seconds float8",
+    "ALTER TABLE {schema}.frames ADD COLUMN IF NOT EXISTS checksum bigint",
+    "ALTER TABLE {schema}.checkpoints ADD COLUMN IF NOT EXISTS checksum text",
+)
 _IS_COMPLETE = (
     "SELECT to_regclass('{schema}.streams') IS NOT NULL AND EXISTS (SELECT FROM pg_attribute "
     "WHERE attrelid = to_regclass('{schema}.checkpoints') AND attname = 'checksum')"
@@ -123,6 +126,8 @@ class Database(ABC):
         ((is_complete,),) = await self.rows((_IS_COMPLETE, ()), is_change=False)
         if not is_complete:
             await self.rows(*((statement, ()) for statement in SCHEMA.split(";\n") if statement))
+            for statement in COLUMNS:
+                await self.rows((statement, ()))
         ((version,),) = await self.rows(("SELECT max(version) FROM {schema}.format", ()), is_change=False)
         if not isinstance(version, int) or version > VERSION:
             raise StorageError(
