@@ -88,7 +88,8 @@ def _configuration(path: str) -> bytes:
         value = found.decode("utf-8", "backslashreplace").strip().lower()
         if value not in known:
             raise ImportRefused(
-                f"cannot import {path!r}: its {key} is {value[:40]!r}, and only {' and '.join(known)} can be read"
+                f"cannot import {path!r}: its {key} is {value[:40]!r}, and only {' and '.join(known)} can be read; "
+                "convert it with a git that knows its format"
             )
         # Versions of git that do not know an extension refuse it, even with its default.
         text += f"\t{name} = {value}\n" if value != known[0] else ""
